@@ -48,7 +48,7 @@ class NeedsAllDocuments(APIView):
 
 
 class NeedsEverything(NeedsAllDocuments):
-    """Base of views of what belongs to no index: people, webhooks, the audit log."""
+    """Base of views of what belongs to no index, such as people."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)

@@ -44,7 +44,7 @@ class ConceptsConfig(StrataApp):
         from indexing.hooks import register_awaited_work, register_retry, register_text_faults
         from retrieval.hooks import register_quoted_relationships
 
-        register_awaited_work(count_unfinished_extractions)
+        register_awaited_work("Finding concepts", count_unfinished_extractions)
         register_text_faults(find_extraction_faults)
         register_retry(retry_failed_extractions)
         register_quoted_relationships(find_quoted_relationships)

@@ -13,6 +13,7 @@ KINDS = [
         is_standalone=True,
         has_sparse=False,  # a name of two words
         search="concepts",
+        is_above_chunks=True,
         find_places="concepts.retrievers.find_concept_places",
         list_on_page="concepts.knowledge.sources.list_quotes",
         check="concepts.hit_checks.check_concepts",

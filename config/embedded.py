@@ -24,8 +24,7 @@ from indexing.tasks import enqueue_reconciliation
 logger = logging.getLogger(__name__)
 _celery_logger = logging.getLogger("celery.worker")
 
-# Besides those that read files: one plans, one syncs, one writes texts, one delivers webhooks, two
-# extract concepts and compare them.
+# Besides those that read files: one plans, one syncs, one writes texts, and three do other work.
 WORKER_THREADS = 6
 WATCH_SECONDS = 5.0  # between two looks at the threads
 DRAIN_SECONDS = 3.0  # current work may finish; the rest continues at the next start

@@ -27,8 +27,8 @@ def read_folder(name: str, default: Path) -> Path:
 
 
 def read_project_dir() -> Path:
-    """The folder with what people write: specs, pipelines, golden queries and ``.env``. A clone is
-    one; the command ``strata`` sets it to the current folder."""
+    """The folder with what people write, such as specs and ``.env``. A clone is one; the command
+    ``strata`` sets it to the current folder."""
     return read_folder("STRATA_PROJECT_DIR", BASE_DIR)
 
 

@@ -22,6 +22,7 @@ class Kind:
     # nodes that are made of their document alone, and that have no position in a text.
     check: str = ""
     render: str = ""
+    is_above_chunks: bool = False  # a recursive search begins with its nodes
     # For a search of the chunks below its nodes: where the best nodes are, a ``FindPlaces``.
     find_places: str = ""
     # For the passages of a page: their rows, given its id and a grant; empty if it has none.

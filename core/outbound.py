@@ -1,4 +1,4 @@
-"""HTTP clients for other hosts: webhook receivers, models, docling-serve, OpenID providers, and the
+"""HTTP clients for other hosts: receivers of events, models, docling-serve, OpenID providers, and
 addresses that callers give. Whoever answers may be broken or hostile, so each client bounds
 
 - the bytes of an answer, as they arrive. No content encoding is accepted: some hundred bytes of one

@@ -1,7 +1,4 @@
-"""Formats a build's stored ``comparison`` as text for the terminal and the admin.
-
-``evaluation.build_comparison`` measures it and ``evaluation.promotion_gate`` adds the verdict.
-"""
+"""Formats a build's stored ``comparison`` as text for the terminal and the admin."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

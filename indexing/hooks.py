@@ -15,15 +15,16 @@ from indexing.models import IndexBuild
 # Index, ids of artifacts -> how many pieces of work are unfinished.
 CountUnfinished = Callable[[str, Collection[UUID]], int]
 
-_counters: list[CountUnfinished] = []
+_awaited_work: list[tuple[str, CountUnfinished]] = []
 
 
-def register_awaited_work(count_unfinished: CountUnfinished) -> None:
-    _counters.append(count_unfinished)
+def register_awaited_work(label: str, count_unfinished: CountUnfinished) -> None:
+    """Have commands that add documents wait for it too, and show it as ``label``."""
+    _awaited_work.append((label, count_unfinished))
 
 
-def count_awaited_work(index: str, artifact_ids: Collection[UUID]) -> int:
-    return sum(count(index, artifact_ids) for count in _counters)
+def list_awaited_work() -> Sequence[tuple[str, CountUnfinished]]:
+    return _awaited_work
 
 
 DescribeTexts = Callable[[str], str]

@@ -20,7 +20,7 @@ from indexing.spec import EmbeddingSpec
 from indexing.stores import get_store
 from indexing.stores.base import DenseVector
 
-KEPT_VECTORS = 1_000  # 1.5 MB of 384 dimensions; enough for ten full requests of findings
+KEPT_VECTORS = 1_000  # 1.5 MB of 384 dimensions; enough for ten requests of 100 texts
 
 _Key = tuple[EmbeddingSpec, str, float | None]
 _kept: OrderedDict[_Key, DenseVector] = OrderedDict()  # the oldest first

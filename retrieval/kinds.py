@@ -25,6 +25,7 @@ _PAGE_SUMMARY = Kind(
     payload_fields=_SUMMARY_FIELDS,
     indexed_fields={"type": "keyword", "entity_id": "uuid", "model_name": "keyword"},
     search="summaries",
+    is_above_chunks=True,
     check="retrieval.search.hit_checks.check_summaries",
     render="retrieval.serializers.answers.render_summary",
 )
@@ -49,6 +50,7 @@ KINDS = [
         plural="artifact summaries",
         drafter="summaries.text_nodes.ArtifactSummaryDrafter",
         switch="artifact_summaries",
+        is_above_chunks=False,  # the search for those of pages finds them, too
     ),
     Kind(
         name="question",
@@ -68,6 +70,7 @@ KINDS = [
             "chunk_text": "text",
         },
         search="questions",
+        is_above_chunks=True,
         check="retrieval.search.hit_checks.check_questions",
         render="retrieval.serializers.answers.render_question",
         list_on_page="retrieval.source_context.list_questions",

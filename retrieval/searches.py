@@ -99,7 +99,7 @@ SEARCHES: dict[str, Search] = {
         render_chunks,
         strata_types.PageSearchAnswer,
         "Search passages by way of what is above them",
-        "Passages below the summaries, questions and concepts that answer a query, best first.",
+        "Passages below the summaries, questions and other nodes that answer a query, best first.",
         finds_passages=True,
     ),
 }

@@ -160,8 +160,8 @@ class RetryView(NeedsAllDocuments):
     def post(self, request: Request, index: str) -> Response:
         """Retry all work of the index that failed.
 
-        Files that could not be read, documents that could not be cut into nodes, texts that the
-        language model could not write or find concepts in, and nodes that could not be embedded.
+        Files that could not be read, documents that could not be cut into nodes, what the language
+        model could not write or find, and nodes that could not be embedded.
         """
         Index.objects.require(index)
         retried = retry_failed_work(

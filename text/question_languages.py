@@ -54,7 +54,7 @@ def is_in_languages(question: str, languages: Collection[str]) -> bool:
 def is_in_other_language(question: str, languages: Collection[str]) -> bool:
     """Whether at least two of the question's words are stop words of one other language, and more
     than are stop words of these languages. Surer than not ``is_in_languages``: one foreign word
-    does not count, nor do initials and parts of compounds such as "pre-training"."""
+    does not count, nor do initials and parts of hyphenated words such as "pre-training"."""
     all_hits = _count_stop_words({word.text.lower() for word in split_words(question)})
     read = max(all_hits[language] for language in languages)
     hits = _count_stop_words(set(_WHOLE_WORD.findall(question.lower())))

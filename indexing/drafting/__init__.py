@@ -1,7 +1,7 @@
 """Drafting: the nodes that a document, or a row of a standalone kind, must have.
 
-``drafter.py`` defines the protocols of drafters. The drafters of summaries, questions and concepts
-are in the apps of these.
+``drafter.py`` defines the protocols of drafters. Those of other kinds than chunks are in the apps
+of these.
 """
 
 from indexing.drafting.drafter import (

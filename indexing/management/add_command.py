@@ -31,9 +31,9 @@ class AddDocumentsCommand(StrataCommand):
         parser.add_argument(
             "--wait",
             action="store_true",
-            help="Wait until every document can be searched or has failed, and its concepts are "
-            "found; the exit status is 1 if any failed. Without a server, the command does the "
-            "work and always waits.",
+            help="Wait until every document can be searched or has failed, and all other work on "
+            "it is done; the exit status is 1 if any failed. Without a server, the command does "
+            "the work and always waits.",
         )
 
     def add_documents(

@@ -1,4 +1,4 @@
-"""Wait in a command for documents, concepts, a build or a regeneration, whichever process works."""
+"""Wait in a command for documents, a build or a regeneration, whichever process works."""
 
 import sys
 import time
@@ -17,7 +17,7 @@ from documents.models import Artifact
 from indexing.comparison_text import describe_comparison
 from indexing.drafting import get_drafters
 from indexing.exceptions import ModelLoading
-from indexing.hooks import count_awaited_work, describe_awaited_texts
+from indexing.hooks import describe_awaited_texts, list_awaited_work
 from indexing.lifecycle import count_missing
 from indexing.models import NOT_SYNCED, IndexBuild, IndexedDocument, Node
 from indexing.progress import get_index_progress
@@ -41,7 +41,7 @@ def _is_lasting(problem: str | None) -> bool:
 
 def wait_for_artifacts(index: str, artifact_ids: set[UUID]) -> None:
     """Wait until every one of these artifacts is ready, failed or deleted, and until other apps
-    have finished their work on them, such as finding concepts.
+    have finished their work on them.
 
     Raises:
         CommandError: there is no progress, for a known reason.
@@ -63,13 +63,12 @@ def wait_for_artifacts(index: str, artifact_ids: set[UUID]) -> None:
         return len(remaining)
 
     _wait_until_none_left(index, "Indexing", count_remaining)
-    _wait_until_none_left(
-        index, "Finding concepts", partial(count_awaited_work, index, artifact_ids)
-    )
+    for label, count_unfinished in list_awaited_work():
+        _wait_until_none_left(index, label, partial(count_unfinished, index, artifact_ids))
 
 
 def wait_for_standalone_rows(index: str) -> int:
-    """Wait until every concept and relationship type of an index can be searched or has failed;
+    """Wait until every row of an index that has a node of its own can be searched or has failed;
     return how many have failed.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Plans standalone nodes, whose kinds have one node for each row of a table, such as concepts.
+"""Plans standalone nodes, whose kinds have one node for each row of a table.
 
 They need no queue: code that writes such a row plans its node in the same transaction. The
 reconciliation plans rows that were written otherwise, and the nodes of a new build.

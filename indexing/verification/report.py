@@ -19,7 +19,7 @@ FINDINGS = {
     ),
     "unplanned": (
         "I1",
-        "artifacts, concepts or relationship types whose ledger rows are out of date",
+        "artifacts, or rows with a node of their own, whose ledger rows are out of date",
         REMEDY_REPLAN,
     ),
     "misplaced": ("I4", "chunks whose text is not at their offsets in the source", REMEDY_REPLAN),

@@ -164,7 +164,7 @@ class BuildViewSet(NeedsAllDocuments, viewsets.ViewSet):
     def vectors(self, request: Request, index: str, number: str) -> Response:
         """Read the dense vectors of nodes as the vector store holds them.
 
-        Nodes without a point are left out. A backup asks for all of them.
+        Nodes without a point are left out.
         """
         data = VectorsSerializer.read(request.data)
         build = lifecycle.get_build(index, int(number))

@@ -1,4 +1,4 @@
-"""Retriever of chunks by way of the summaries, questions and concepts above them."""
+"""Retriever of chunks by way of the nodes above them, such as summaries and questions."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -19,6 +19,7 @@ from retrieval.search.flat import drop_repeated_chunks
 from retrieval.search.run import AnyAnswer, add_up
 from retrieval.search.targets import find_builds
 
+KINDS_ABOVE = tuple(kind.name for kind in KINDS.values() if kind.is_above_chunks)
 _NODES_ABOVE = 50  # of each kind, or as many as the wanted chunks
 _WEIGHT_ABOVE = 0.05  # of the nodes above a chunk, beside the chunk's own score
 
@@ -29,8 +30,8 @@ FindPlaces = Callable[[Sequence[str | IndexBuild], str, SearchOptions, Grant], F
 
 
 class RecursiveChunkRetriever(PassageRetriever):
-    """The chunks below the summaries, questions and concepts that answer a query, and those of the
-    sources that answer it best by themselves.
+    """The chunks below the nodes of other kinds that answer a query, and those of the sources that
+    answer it best by themselves.
 
     The best nodes of each kind that an index holds lead to the chunks of their pages, artifacts,
     sources or quotes. The score of a chunk is its own, as in a search of chunks, and for the nodes
@@ -45,7 +46,7 @@ class RecursiveChunkRetriever(PassageRetriever):
         self,
         index: Any,
         *,
-        kinds: Collection[str] = ("page_summary", "question", "concept"),
+        kinds: Collection[str] = KINDS_ABOVE,
         is_below_only: bool = False,
         **options: Any,
     ) -> None:
@@ -80,15 +81,16 @@ class RecursiveChunkRetriever(PassageRetriever):
     def _group_indexes(self) -> dict[str, list[str | IndexBuild]]:
         """The indexes that hold each kind to begin with."""
         groups: dict[str, list[str | IndexBuild]] = {}
+        plurals = " or ".join(KINDS[kind].plural for kind in self.kinds)
         for index in self.indexes:
             [(name, build)] = find_builds([index], self.grant).items()
             kinds = set(build.spec.kinds) if build else set()
             held = [kind for kind in self.kinds if kind in kinds]
             if build is not None and not ("chunk" in kinds and held):
                 raise InvalidInput(
-                    f"The index {name} holds no chunks below summaries, questions or concepts.",
+                    f"The index {name} holds no chunks below {plurals}.",
                     field="index",
-                    fix="Search its passages, or declare summaries, questions or concepts.",
+                    fix=f"Search its passages, or declare {plurals}.",
                 )
             for kind in held:
                 groups.setdefault(kind, []).append(index)

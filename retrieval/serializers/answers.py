@@ -232,7 +232,7 @@ def _get_question(payload: Mapping[str, Any]) -> str | None:
 
 
 def render_node_without_position(hit: Hit, score_kind: str) -> dict[str, Any]:
-    """Render a node without a position in a text, such as an image or a concept."""
+    """Render a node without a position in a text."""
     text = hit.payload.get("text")
     return _render_common_fields(hit, score_kind, text=text, page=None, source=None)
 

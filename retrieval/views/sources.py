@@ -49,7 +49,7 @@ class PagePassagesView(APIView):
         tags=["Documents"],
     )
     def get(self, request: Request, page_id: UUID) -> Response:
-        """List the chunks of a page, the questions that they answer, or the quotes of concepts.
+        """List the passages of a page: its chunks, the questions that they answer, or other quotes.
 
         In the order of the page. Offsets are positions in the source.
         """

@@ -6,6 +6,7 @@ from django.utils import timezone
 
 from concepts import extraction, services, tasks
 from concepts.extraction import (
+    count_unfinished_extractions,
     extract_concepts,
     has_pending_extractions,
     requeue_extractions,
@@ -18,7 +19,6 @@ from core.text import hash_text
 from documents.models import Artifact, Source
 from documents.services import TextContent, replace_content
 from indexing.exceptions import InvalidSpec
-from indexing.hooks import count_awaited_work
 from indexing.models import Node
 from indexing.services import plan_unannounced_standalone_nodes, store_search_settings
 from indexing.spec import parse_spec
@@ -130,7 +130,7 @@ class TestExtractConcepts:
         other = give("Another text.", index=INDEX)
 
         def count(*artifacts):
-            return count_awaited_work(INDEX, [artifact.pk for artifact in artifacts])
+            return count_unfinished_extractions(INDEX, [artifact.pk for artifact in artifacts])
 
         counts = [count(document), count(document, other)]
         other.delete()

@@ -232,7 +232,7 @@ class TestRecursiveChunkRetriever:
     def test_requires_chunks_below_other_nodes(self, build):
         load_index("plain")
 
-        with pytest.raises(InvalidInput, match="plain holds no chunks below summaries"):
+        with pytest.raises(InvalidInput, match="plain holds no chunks below page summaries"):
             RecursiveChunkRetriever(["full", "plain"]).search("granite")
 
 

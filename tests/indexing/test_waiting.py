@@ -29,10 +29,15 @@ class TestWaitForArtifacts:
         sync(build, artifact)
         left = [2, 2, 1, 0]
         asked = []
+
+        def count(index, ids):
+            asked.append((index, ids))
+            return left[len(asked) - 1]
+
         monkeypatch.setattr(
             waiting,
-            "count_awaited_work",
-            lambda index, ids: asked.append((index, ids)) or left[len(asked) - 1],
+            "list_awaited_work",
+            lambda: [("Thinking", count)],
         )
         monkeypatch.setattr(waiting.time, "sleep", lambda seconds: None)
 
@@ -44,7 +49,8 @@ class TestWaitForArtifacts:
         artifact = give("One heron.")
         sync(build, artifact)
         IndexBuild.objects.update(writing_problem="The language model did not answer.")
-        monkeypatch.setattr(waiting, "count_awaited_work", lambda index, ids: 1)
+        work = [("Thinking", lambda index, ids: 1)]
+        monkeypatch.setattr(waiting, "list_awaited_work", lambda: work)
         monkeypatch.setattr(waiting, "STALL_SECONDS", 0)
 
         with pytest.raises(CommandError, match="waits: The language model did not answer"):

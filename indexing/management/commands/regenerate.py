@@ -45,8 +45,8 @@ class Command(ApiCommand):
         )
         parser.add_argument(
             "--limit", type=_integer_from(1), metavar="N",
-            help="Regenerate at most N documents (concepts, relationship types), in the order of "
-            "their ids.",
+            help="Regenerate at most N documents, or N of what else the types are made of, in the "
+            "order of their ids.",
         )  # fmt: skip
         parser.add_argument("--offset", type=_integer_from(0), metavar="N", default=0)
 
