@@ -22,7 +22,6 @@ def main() -> None:
     from django.conf import settings
     from django.core.management import execute_from_command_line
 
-    from core.apps import around_command
     from core.expected_errors import is_expected
     from indexing.model_loading import waiting_for_models
 
@@ -30,7 +29,7 @@ def main() -> None:
         print(settings.STRATA_RELEASE)  # noqa: T201
         return
     try:
-        with waiting_for_models(), around_command(sys.argv[1:]):
+        with waiting_for_models():
             execute_from_command_line(["strata", *sys.argv[1:]])
         sys.stdout.flush()
     except BrokenPipeError:

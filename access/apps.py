@@ -4,4 +4,3 @@ from core.apps import StrataApp
 class AccessConfig(StrataApp):
     name = "access"
     api_urls = "access.urls"
-    commands_that_write = frozenset({"key"})

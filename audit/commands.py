@@ -1,57 +1,46 @@
-"""Rows of the audit log for commands that write to the database themselves; others ask the API or
-change nothing. It imports no models before a command has loaded them."""
+"""Rows of the audit log for commands that change data themselves; the others ask the API, whose
+requests have rows, or change nothing."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from getpass import getuser
-from itertools import takewhile
+from typing import Any
 
-from core.apps import list_apps
+from django.core.management.base import BaseCommand
+from django.db import DatabaseError
+
+from access.grants import list_index_names
 
 
 @contextmanager
-def audit_command(arguments: Sequence[str]) -> Iterator[None]:
+def audit_command(command: BaseCommand, options: Mapping[str, Any]) -> Iterator[None]:
     """Write the row of a command when it ends."""
-    status = 0
+    status = 1
     try:
         yield
+        status = 0
     except SystemExit as stop:
         status = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
         raise
     finally:
-        if _may_change_data(arguments):
-            _write_row(arguments, status)
+        _write_row(command, options.get("index"), status)
 
 
-def list_commands_that_write() -> set[str]:
-    return {name for app in list_apps() for name in app.commands_that_write}
+class AuditedCommand(BaseCommand):
+    """For a command of Django that changes data."""
+
+    def execute(self, *args: Any, **options: Any) -> Any:
+        with audit_command(self, options):
+            return super().execute(*args, **options)
 
 
-def _may_change_data(arguments: Sequence[str]) -> bool:
-    if not arguments or arguments[0] not in list_commands_that_write():
-        return False
-    named = takewhile(lambda argument: argument != "--", arguments)  # what follows are no options
-    options = {argument.partition("=")[0] for argument in named}
-    # Options may be abbreviated; no other option of the command begins with this letter.
-    if arguments[0] == "evaluate" and not any(option.startswith("--i") for option in options):
-        return False  # it measures in a temporary data folder
-    return not any(
-        option == "-h"
-        or (len(option) > 2 and ("--help".startswith(option) or "--version".startswith(option)))
-        for option in options
-    )
-
-
-def _write_row(arguments: Sequence[str], status: int) -> None:
-    from django.db import DatabaseError
-
-    from access.grants import list_index_names
+def _write_row(command: BaseCommand, index: str | None, status: int) -> None:
     from audit.models import Subject
     from audit.services import write_rows
 
+    name = command.__module__.rpartition(".")[2]
     caller = (Subject.Kind.COMMAND, 0, getuser(), None)
-    given = {argument.rpartition("=")[2] for argument in arguments[1:]}
     # Without a database, the command has failed and said so.
     with suppress(DatabaseError) if status else nullcontext():
-        index = next(iter(given.intersection(list_index_names())), "")
-        write_rows(caller, ("COMMAND", f"strata {arguments[0]}"), status, [(index, "", None)])
+        shown = index if index in list_index_names() else ""
+        write_rows(caller, ("COMMAND", f"strata {name}"), status, [(shown or "", "", None)])

@@ -31,7 +31,6 @@ class ConceptsConfig(StrataApp):
     exported = [
         "Concept", "Instance", "RelationshipType", "Relationship", "EmergentPair", "Extraction",
     ]  # fmt: skip
-    commands_that_write = frozenset({"import_concepts", "update_emergent_pairs"})
 
     def ready(self) -> None:
         super().ready()

@@ -7,10 +7,6 @@ from core.apps import StrataApp
 class ConfigConfig(StrataApp):
     name = "config"
     verbose_name = "Strata"
-    # Also those of Django.
-    commands_that_write = frozenset(
-        {"changepassword", "check_release", "createsuperuser", "demo", "loaddata"}
-    )
 
     def ready(self) -> None:
         super().ready()

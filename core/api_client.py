@@ -6,21 +6,21 @@ Either way a command sends the same request and gets the same answer or error.
 
 import logging
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from http import HTTPStatus
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 from django.conf import settings
 from django.core.handlers.wsgi import WSGIHandler
-from django.core.management.base import BaseCommand
 
-from core.command_hooks import close_store
-from core.commands import ensure_workers, prepare_database, reported_errors
+from core.command_hooks import close_store, local_workers
+from core.commands import StrataCommand, has_embedded_store, prepare_database, reported_errors
 from core.exceptions import StrataError
 from core.expected_errors import answered_errors
-from core.running_server import RunningServer, find_server, own_key
+from core.running_server import find_server, own_key
 
 API_PATH = "/api/v1/"
 TIMEOUT_SECONDS = 600.0  # verifying or comparing takes minutes; Ctrl-C ends a shorter wait
@@ -30,7 +30,6 @@ TIMEOUT_SECONDS = 600.0  # verifying or comparing takes minutes; Ctrl-C ends a s
 class ApiClient:
     http: httpx.Client
     has_server: bool  # False: this process answers
-    runs_workers: bool  # whether this process does the work that requests leave behind
 
     def send(self, method: str, path: str, **content: Any) -> httpx.Response:
         """Send a request to a path below ``api/v1/``; ``content`` as of ``httpx.Client.request``.
@@ -44,45 +43,58 @@ class ApiClient:
         query = {name: value for name, value in parameters.items() if value is not None}
         return self.send("GET", path, params=query).json()
 
-    def post(self, path: str, body: Any) -> Any:
+    def post(self, path: str, body: Any = None) -> Any:
         return self.send("POST", path, json=body).json()
 
+    def list_indexes(self) -> list[str]:
+        return [index["name"] for index in self.get("indexes/")["results"]]
+
+    def wake_workers(self) -> None:
+        """Have them look now for what was written without a request, not within a minute."""
+        self.send("POST", "reconcile/")
+
+    @contextmanager
+    def working(self) -> Iterator[bool]:
+        """Have the work that requests leave behind done until the block ends: by the server, by
+        Celery's workers, or by workers of this process. Yields whether this process works."""
+        works_here = not self.has_server and has_embedded_store()
+        with local_workers() if works_here else nullcontext():
+            yield works_here
+
 
 @contextmanager
-def open_api(*, runs_workers: bool = False) -> Iterator[ApiClient]:
-    """Open the API. Errors inside the block become a ``CommandError`` that says what to do.
-
-    ``runs_workers``: without a server, workers of this process do the work that requests leave
-    behind, if it may own the store. Otherwise the next server does it, or Celery's workers.
-    """
+def open_api() -> Iterator[ApiClient]:
+    """Open the API. Errors inside the block become a ``CommandError`` that says what to do."""
     server = find_server()
-    with open_indexes(server), ExitStack() as stack:
-        if server is not None:
-            http = server.open_client(TIMEOUT_SECONDS, API_PATH)
-        else:
-            http = _open_in_process(stack)
-        works_here = runs_workers and server is None and stack.enter_context(ensure_workers())
-        yield ApiClient(stack.enter_context(http), server is not None, works_here)
-
-
-@contextmanager
-def open_indexes(server: RunningServer | None) -> Iterator[None]:
-    """Prepare the database if no server runs, close the store at the end, and convert errors to
-    ``CommandError``."""
     try:
-        with reported_errors():
-            if server is None:
+        with reported_errors(), ExitStack() as stack:
+            if server is not None:
+                http = server.open_client(TIMEOUT_SECONDS, API_PATH)
+            else:
                 prepare_database()
-            yield
+                http = _open_in_process(stack)
+            yield ApiClient(stack.enter_context(http), server is not None)
     finally:
-        close_store()
+        if server is None:
+            close_store()
 
 
-class ApiCommand(BaseCommand):
-    """A command that only asks the API. Its start runs no system checks, which would import every
-    view: a server has run them at its own start."""
+class ApiCommand(StrataCommand):
+    """A command that asks the API. Its start runs no system checks, which would import every view:
+    a server has run them at its own start."""
 
     requires_system_checks = ()
+    # A command that needs the current specs also beside a running server sets this.
+    prepares_database: ClassVar[bool] = False
+
+    @cached_property
+    def api(self) -> ApiClient:
+        """The API, opened when the command first needs it, and closed when it ends."""
+        return self._stack.enter_context(open_api())
+
+    def execute(self, *args: Any, **options: Any) -> Any:
+        with ExitStack() as self._stack:
+            return super().execute(*args, **options)
 
 
 def require_success(response: httpx.Response) -> None:

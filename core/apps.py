@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from django.apps import AppConfig, apps
 from django.conf import settings
+from django.core.management.base import BaseCommand
 from django.db.models import Model, Q
 from django.utils.module_loading import import_string, module_has_submodule
 
@@ -82,9 +83,9 @@ class StrataApp(AppConfig):
     waiting_rows: ClassVar[Sequence[WaitingRows]] = ()
     path_objects: ClassVar[Mapping[str, PathObject]] = {}  # by the parameter of the path
     exported: ClassVar[Sequence[str]] = ()  # models whose rows an import adds, in that order
-    # A context manager of the app in which each command runs, given its arguments.
-    around_command: ClassVar[str] = ""
-    commands_that_write: ClassVar[frozenset[str]] = frozenset()  # to the database themselves
+    # A context manager of the app in which commands run that change data themselves, given the
+    # command and its options.
+    around_change: ClassVar[str] = ""
 
     def ready(self) -> None:
         """Import what registers itself when it is imported."""
@@ -133,10 +134,10 @@ def list_exported_models() -> list[type[Model]]:
 
 
 @contextmanager
-def around_command(arguments: Sequence[str]) -> Iterator[None]:
-    """Run a command in the context managers of all apps."""
+def around_change(command: BaseCommand, options: Mapping[str, Any]) -> Iterator[None]:
+    """Run a command that changes data in the context managers of all apps."""
     with ExitStack() as entered:
         for app in list_apps():
-            if app.around_command:
-                entered.enter_context(import_string(app.around_command)(arguments))
+            if app.around_change:
+                entered.enter_context(import_string(app.around_change)(command, options))
         yield

@@ -1,11 +1,14 @@
-"""What commands that use the database share: their base class, and who does their work."""
+"""The base classes of commands.
+
+An ``ApiCommand`` (``core.api_client``) asks the API; a ``LocalCommand`` works without it.
+"""
 
 import fcntl
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, ClassVar, cast
 
 import httpx
 from django.conf import settings
@@ -16,17 +19,19 @@ from django.db.migrations.executor import MigrationExecutor
 from rich.console import Console
 from rich.table import Table
 
-from core.command_hooks import load_specs, local_workers
+from core.apps import around_change
+from core.command_hooks import load_specs
 from core.exceptions import StrataError
-from core.running_server import ServerUnreachable, find_server
+from core.running_server import ServerUnreachable
 
 
 class StrataCommand(BaseCommand):
-    """Prepares the database before the command runs, and reports known errors in one sentence."""
+    """Reports known errors in one sentence."""
 
-    # Django's own checks import every view, which takes as long as a third of such a command.
-    requires_system_checks = ["strata"]
-    loads_specs = True
+    # Whether it changes data without a request to the API, which would have a row in the audit log.
+    changes_data: ClassVar[bool] = False
+    prepares_database: ClassVar[bool] = True
+    loads_specs: ClassVar[bool] = True
 
     @cached_property
     def console(self) -> Console:
@@ -34,10 +39,19 @@ class StrataCommand(BaseCommand):
         return Console(file=cast(IO[str], self.stdout), highlight=False, soft_wrap=True)
 
     def execute(self, *args: Any, **options: Any) -> Any:
-        with reported_errors():
-            for note in prepare_database(loads_specs=self.loads_specs):
-                self.stderr.write(self.style.WARNING(note))
+        change = around_change(self, options) if self.changes_data else nullcontext()
+        with reported_errors(), change:
+            if self.prepares_database:
+                for note in prepare_database(loads_specs=self.loads_specs):
+                    self.stderr.write(self.style.WARNING(note))
             return super().execute(*args, **options)
+
+
+class LocalCommand(StrataCommand):
+    """A command that works without the API: on the database itself, or before there is one."""
+
+    # Django's own checks import every view, which takes as long as a third of such a command.
+    requires_system_checks = ["strata"]
 
 
 @contextmanager
@@ -138,15 +152,3 @@ def _require_known_migrations(executor: MigrationExecutor) -> None:
             f"{'.'.join(unknown[0])}. Start the release that made it, or set STRATA_DATA_DIR to a "
             "new folder."
         )
-
-
-@contextmanager
-def ensure_workers() -> Iterator[bool]:
-    """Ensure that workers run until the block ends: those of the server or of Celery, or in
-    embedded mode without a server, workers of this process. Yields whether this process works."""
-    is_alone = find_server() is None and has_embedded_store()
-    if is_alone:
-        with local_workers():
-            yield True
-    else:
-        yield False

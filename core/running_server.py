@@ -74,14 +74,6 @@ class RunningServer:
                 f"The server at {self.url} stopped answering: {error}"
             ) from error
 
-    def reconcile(self) -> None:
-        """Start the server's reconciliation now; it would otherwise run within a minute.
-
-        Raises:
-            ServerUnreachable: as ``request``.
-        """
-        self.request("POST", "/api/v1/reconcile/")
-
 
 _own_key: str | None = None
 

@@ -23,4 +23,3 @@ class EvaluationConfig(StrataApp):
         "judgement_id": PathObject("Judgement"),
     }
     exported = ["Judgement"]
-    commands_that_write = frozenset({"evaluate"})

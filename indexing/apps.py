@@ -54,7 +54,6 @@ class IndexingConfig(StrataApp):
         "chunk_id": PathObject("Node", field="point_id", condition=Q(build__live_of__isnull=False))
     }
     exported = ["Node", "IndexedDocument", "NodeCountChange"]
-    commands_that_write = frozenset({"add", "apply", "builds", "promote", "prune", "rollback"})
 
     def ready(self) -> None:
         super().ready()

@@ -15,7 +15,6 @@ class SummariesConfig(StrataApp):
         WaitingRows("writing questions and fields", "Annotation", ["due"]),
     ]
     exported = ["Summary", "Annotation", "Segmentation"]
-    commands_that_write = frozenset({"process"})
 
     def ready(self) -> None:
         super().ready()

@@ -6,9 +6,8 @@ from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
 
-from core.commands import StrataCommand, ensure_workers
+from core.api_client import ApiCommand
 from core.progress_bars import progress_bar
-from core.running_server import RunningServer, find_server
 from documents.connectors.local_files import AddResult
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
@@ -26,7 +25,13 @@ SKIPPED_LABEL = "without an abstract"
 NOTHING_TO_FIND = {"code": "no_text", "detail": "There is nothing in it to search."}
 
 
-class AddDocumentsCommand(StrataCommand):
+class AddDocumentsCommand(ApiCommand):
+    """Writes the documents itself, because the API cannot know where the files of this machine
+    lie. The API wakes the workers."""
+
+    changes_data = True
+    prepares_database = True
+
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
             "--wait",
@@ -47,14 +52,13 @@ class AddDocumentsCommand(StrataCommand):
                 f"There is no index named {index!r}; allowed: {', '.join(names)}. "
                 "To make a new one, add a YAML file to specs/."
             )
-        server = find_server()
-        with ensure_workers() as works_here:
-            accepted, refused = self._add_stream(stream, total, server)
+        with self.api.working() as works_here:
+            accepted, refused = self._add_stream(stream, total)
             failed_count = 0
             if wait or works_here:
                 wait_for_artifacts(index, accepted)
                 failed_count = self._report_failures(accepted)
-            elif server is not None:
+            elif self.api.has_server:
                 self.stdout.write(
                     "The running server indexes it now. To see progress: strata status"
                 )
@@ -62,7 +66,7 @@ class AddDocumentsCommand(StrataCommand):
             raise SystemExit(1)
 
     def _add_stream(
-        self, stream: Iterable[AddResult], total: int | None, server: RunningServer | None
+        self, stream: Iterable[AddResult], total: int | None
     ) -> tuple[set[UUID], list[AddResult]]:
         """Consume the stream; return accepted artifact ids and refused documents."""
         verdicts: Counter[str] = Counter()
@@ -82,11 +86,11 @@ class AddDocumentsCommand(StrataCommand):
                     notes = [*notes, each.note][:MAX_NOTES]
                 verdicts[_outcome_label(each)] += 1
                 advance(1)
-                if server and verdicts.total() == reconcile_at:
+                if self.api.has_server and verdicts.total() == reconcile_at:
                     reconcile_at += min(reconcile_at, RECONCILE_EVERY_DOCUMENTS)
-                    server.reconcile()
-        if server:
-            server.reconcile()
+                    self.api.wake_workers()
+        if self.api.has_server:
+            self.api.wake_workers()
         for each in refused:
             assert each.error is not None
             self.stderr.write(f"{each.name}: {each.error.with_fix()} [{each.error.code}]")

@@ -1,4 +1,4 @@
-"""Wait in a command for documents, a build or a regeneration, whichever process works."""
+"""Wait in a command for documents or a regeneration, whichever process works."""
 
 import sys
 import time
@@ -11,32 +11,24 @@ from uuid import UUID
 from django.core.management.base import CommandError
 from django.db.models import Q
 
+from core.api_client import ApiClient
 from core.progress_bars import progress_bar
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
-from indexing.comparison_text import describe_comparison
 from indexing.drafting import get_drafters
-from indexing.exceptions import ModelLoading
 from indexing.hooks import describe_awaited_texts, list_awaited_work
-from indexing.lifecycle import count_missing
+from indexing.management.builds import is_lasting, make_path, name_build
 from indexing.models import NOT_SYNCED, IndexBuild, IndexedDocument, Node
 from indexing.progress import get_index_progress
-from indexing.services import count_standalone_rows, count_unfinished_standalone_rows
+from indexing.services import count_unfinished_standalone_rows
 from indexing.services.batches import ROWS_PER_STATEMENT, slices
 
 WAIT_POLL_SECONDS = 0.2
 
 # If there is no progress for this long, a known problem ends the waiting.
 STALL_SECONDS = 5.0
-BUILD_STALL_SECONDS = 10.0
 # A language model may write a text for minutes; so often a line says what is still to be written.
 REPORT_SECONDS = 15.0
-
-
-def _is_lasting(problem: str | None) -> bool:
-    """Whether the problem ends the waiting. A model that is being loaded does not; if loading
-    fails, another problem replaces this one."""
-    return bool(problem) and ModelLoading.STATE not in str(problem)
 
 
 def wait_for_artifacts(index: str, artifact_ids: set[UUID]) -> None:
@@ -104,12 +96,12 @@ def _wait_until_none_left(
             elif time.monotonic() - progressed_at > STALL_SECONDS:
                 raise_if_blocked()
                 for progress in get_index_progress(index):
-                    if _is_lasting(progress["problem"]):
+                    if is_lasting(progress["problem"]):
                         raise CommandError(f"The index {index} waits: {progress['problem']}")
 
 
 def wait_for_regeneration(
-    indexes: Collection[str], started_at: datetime, has_worker: Callable[[], bool]
+    api: ApiClient, indexes: Collection[str], started_at: datetime
 ) -> dict[str, int]:
     """Wait until nothing is due in the builds of these indexes that are not paused; return how much
     has failed, by what it is. Only documents that became due since ``started_at`` count.
@@ -124,7 +116,7 @@ def wait_for_regeneration(
             index,
             f"Regenerating {index}",
             partial(_count_unfinished, builds),
-            partial(_raise_if_blocked, builds, has_worker),
+            partial(_raise_if_blocked, api, index),
         )
         for build in builds:
             documents = IndexedDocument.objects.filter(build=build, due_at__gte=started_at)
@@ -140,12 +132,10 @@ def _count_unfinished(builds: Sequence[IndexBuild]) -> int:
     )
 
 
-def _raise_if_blocked(builds: Sequence[IndexBuild], has_worker: Callable[[], bool]) -> None:
-    if not has_worker():
-        raise CommandError("The server has stopped. The next server that starts continues.")
-    for build in IndexBuild.objects.filter(pk__in=[each.pk for each in builds]):
-        if _is_lasting(build.first_problem):
-            raise CommandError(f"The build {build} waits: {build.first_problem}")
+def _raise_if_blocked(api: ApiClient, index: str) -> None:
+    for build in api.get(make_path(index))["results"]:
+        if is_lasting(build["problem"]) and build["paused_at"] is None:
+            raise CommandError(f"The build {name_build(build)} waits: {build['problem']}")
 
 
 def _count_failed(build: IndexBuild, artifact_ids: Sequence[UUID]) -> Counter[str]:
@@ -162,46 +152,3 @@ def _count_failed(build: IndexBuild, artifact_ids: Sequence[UUID]) -> Counter[st
         unwritable = [each.find_unwritable(part, build) for each in get_drafters(build).values()]
         failed["documents have texts that could not be written"] += len(set().union(*unwritable))
     return failed
-
-
-BUILD_POLL_SECONDS = 0.5
-
-
-def wait_for_build(build: IndexBuild, write: Callable[[str], object]) -> IndexBuild:
-    """Wait until a build is complete and, if requested, promoted. Raises ``CommandError``: the
-    build was paused or retired, or there is no progress for a known reason."""
-    total = Artifact.objects.filter(index=build.index_id, state=Artifact.State.PARSED).count()
-    total += count_standalone_rows(build)
-    progressed_at, done = time.monotonic(), 0
-    with progress_bar(f"Building {build}", total) as advance:
-        while True:
-            build = IndexBuild.objects.get(pk=build.pk)
-            if _is_finished(build):
-                break
-            started = time.monotonic()
-            now_done = max(total - count_missing(build), done)
-            if now_done > done:
-                advance(now_done - done)
-                done, progressed_at = now_done, time.monotonic()
-            problem = build.first_problem
-            if _is_lasting(problem) and time.monotonic() - progressed_at > BUILD_STALL_SECONDS:
-                raise CommandError(f"The build {build} waits: {problem}")
-            if done >= total and build.promotion == IndexBuild.Promotion.MANUAL:
-                break
-            time.sleep(max(BUILD_POLL_SECONDS, 4 * (time.monotonic() - started)))
-    build.refresh_from_db()  # with what the last batch added
-    for line in describe_comparison(build.comparison):
-        write(line)
-    if build.state == IndexBuild.State.RETIRED:
-        raise CommandError(f"The build {build} is retired.")
-    if build.paused_at is not None:
-        raise CommandError(f"The build {build} is paused. {build.pause_reason}".strip())
-    return build
-
-
-def _is_finished(build: IndexBuild) -> bool:
-    if build.state in {IndexBuild.State.LIVE, IndexBuild.State.RETIRED}:
-        return True
-    # Promotion was requested, and the comparison has refused it.
-    is_refused = build.comparison is not None and build.promotion == IndexBuild.Promotion.MANUAL
-    return is_refused or build.paused_at is not None

@@ -21,6 +21,7 @@ from core.paging import render_whole_list
 from core.serializers import MAX_NAME_CHARS, FlagField, StrictSerializer, StringField
 from indexing import tasks
 from indexing.exceptions import StoreUnavailable
+from indexing.hooks import describe_text_faults
 from indexing.models import Index, IndexBuild
 from indexing.progress import get_index_progress
 from indexing.regeneration import regenerate
@@ -114,12 +115,15 @@ class IndexViewSet(NeedsAllDocuments, viewsets.ViewSet):
 
         Compares its documents, ledger and store in both directions.
 
-        The report is the live build's; ``beside`` has the reports of the other builds.
+        The report is the live build's; ``beside`` has the reports of the other builds. ``warnings``
+        names texts that a language model should have written.
         """
         live = _get_progress(index)["build"]
         reports = {report["build"]: report for report in _verify(request, index)}
         report = reports.pop(live)
-        return Response({**report, "beside": list(reports.values())})
+        described = describe_text_faults(index)
+        warnings = [described[0]] if described else []
+        return Response({**report, "beside": list(reports.values()), "warnings": warnings})
 
 
 @extend_schema(tags=["Operation"])

@@ -1,17 +1,27 @@
 """Which requests and commands have rows, and what the rows say."""
 
 import json
+from io import StringIO
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import (
+    BaseCommand,
+    CommandError,
+    call_command,
+    get_commands,
+    load_command_class,
+)
 from django.db import DatabaseError
 from rest_framework.test import APIClient
 
 from access.grants import Scope
 from access.models import ApiKey
-from audit.commands import audit_command, list_commands_that_write
+from audit.commands import AuditedCommand
 from audit.models import AuditRow
 from audit.serializers import render_row
+from core.api_client import ApiCommand
+from core.commands import LocalCommand
 from documents.models import Artifact
 from indexing import tasks
 from tests.access.test_matrix import ROUTES, ask, expected_scope
@@ -29,34 +39,18 @@ CHANGES = [
 READS = [route for route in ROUTES if route not in CHANGES and route.path.startswith("api/v1/")]
 # Routes of changes without a row, and why.
 WITHOUT_ROW: dict[str, str] = {}
-# Commands of Strata without a row, and why.
-NO_CHANGE = {
-    "api": "asks the API",
-    "ask": "asks the API",
-    "backup": "asks the API",
-    "check": "changes nothing",
-    "concepts": "asks the API",
-    "doctor": "changes nothing",
-    "evidence": "asks the API",
-    "export": "asks the API",
-    "golden": "writes files only",
-    "install": "installs packages",
-    "mcp": "asks the API",
-    "measure_thresholds": "asks the API",
-    "plan": "changes nothing",
-    "regenerate": "asks the API",
-    "search": "asks the API",
-    "serve": "is the service: its requests have rows",
-    "status": "changes nothing",
-    "tools": "asks the API",
-    "verify": "asks the API",
-}
+# Commands that change data without a request to the API; all others ask it or change nothing.
+WITH_ROW = {
+    "add", "changepassword", "check_release", "createsuperuser", "import", "import_acl",
+    "import_concepts", "loaddata", "process", "restore", "update_emergent_pairs",
+}  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
 def no_work(monkeypatch):
     monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda *names: None)
     monkeypatch.setattr(tasks.reconcile_indexes, "delay", lambda: None)
+    monkeypatch.setattr("core.api_client.has_embedded_store", lambda: False)
     answer_in_this_thread(monkeypatch)  # in which the transaction of the test is open
 
 
@@ -232,59 +226,58 @@ class TestRequests:
 
 
 class TestCommands:
-    def test_are_all_audited_or_change_nothing(self):
-        assert OWN_COMMANDS - NO_CHANGE.keys() == list_commands_that_write() & OWN_COMMANDS
-        assert not list_commands_that_write() & NO_CHANGE.keys()
+    def test_ask_the_api_or_say_that_they_work_without_it(self):
+        commands = {name: load_command(name) for name in OWN_COMMANDS - {"check"}}
 
-    def test_write_a_row_when_they_end(self, build):
-        with audit_command(["prune", "plain"]):
-            pass
+        kinds = (ApiCommand, LocalCommand, AuditedCommand)
+        others = {name for name, each in commands.items() if not isinstance(each, kinds)}
+        assert others == {"mcp"}  # asks the service that its option names
+        audited = {
+            name
+            for name, each in commands.items()
+            if isinstance(each, AuditedCommand) or each.changes_data
+        }
+        assert audited == WITH_ROW
+
+    def test_write_a_row_when_they_end(self, build, tmp_path):
+        (tmp_path / "notes.txt").write_text("One.")
+
+        call_command("add", str(tmp_path), "--index=plain", stdout=StringIO())
 
         [row] = take_rows()
-        assert (row["caller"], row["method"], row["route"]) == (
-            "command",
-            "COMMAND",
-            "strata prune",
-        )
+        assert (row["caller"], row["method"], row["route"]) == ("command", "COMMAND", "strata add")
         assert (row["index"], row["status"]) == ("plain", 0)
 
     def test_write_the_status_of_a_failure(self, build):
-        with pytest.raises(SystemExit), audit_command(["key", "revoke", "x"]):
-            raise SystemExit(1)
+        with pytest.raises(CommandError):
+            call_command("add", "nowhere", "--index=nil")
 
         [row] = take_rows()
-        assert (row["route"], row["index"], row["status"]) == ("strata key", None, 1)
+        assert (row["route"], row["index"], row["status"]) == ("strata add", None, 1)
 
-    @pytest.mark.parametrize(
-        "arguments",
-        [
-            ["status"],
-            ["add", "--help"],
-            ["add", "--he"],
-            ["prune", "--vers"],
-            ["evaluate", "corpus", "--spec", "plain"],
-        ],
-    )
-    def test_write_no_row_if_they_change_nothing(self, db, arguments):
-        with audit_command(arguments):
-            pass
+    def test_of_django_write_a_row(self, db):
+        call_command("createsuperuser", "--noinput", username="ada", email="", stdout=StringIO())
+
+        [row] = take_rows()
+        assert (row["route"], row["index"], row["status"]) == ("strata createsuperuser", None, 0)
+
+    def test_have_the_rows_of_their_requests(self, build):
+        call_command("prune", "plain", stdout=StringIO())
+
+        [row] = take_rows()
+        assert (row["caller"], row["route"], row["status"]) == (
+            "server", "/api/v1/indexes/<index>/prune", 200,
+        )  # fmt: skip
+
+    @pytest.mark.parametrize("arguments", [["status"], ["plan"], ["builds"]])
+    def test_write_no_row_if_they_change_nothing(self, build, arguments):
+        call_command(*arguments, stdout=StringIO())
 
         assert not take_rows()
 
-    def test_write_a_row_for_a_file_that_is_named_like_an_option(self, build):
-        with audit_command(["add", "--index=plain", "--", "--help"]):
-            pass
 
-        [row] = take_rows()
-        assert (row["route"], row["index"]) == ("strata add", "plain")
-
-    @pytest.mark.parametrize("options", [["--index=plain"], ["--index", "plain"], ["--ind=plain"]])
-    def test_write_a_row_if_they_measure_an_index(self, build, options):
-        with audit_command(["evaluate", "--golden", *options]):
-            pass
-
-        [row] = take_rows()
-        assert (row["route"], row["index"]) == ("strata evaluate", "plain")
+def load_command(name: str) -> BaseCommand:
+    return load_command_class(get_commands()[name], name)
 
 
 def test_the_address_of_the_client_comes_from_the_header_of_the_proxy(settings, shared_store):

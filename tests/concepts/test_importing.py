@@ -1,12 +1,11 @@
 import json
-from contextlib import nullcontext
 
 import networkx
 import pytest
 from django.core.management import CommandError, call_command
 
-from concepts.management.commands import import_concepts
 from concepts.models import Concept, Instance, Relationship, RelationshipType
+from core.api_client import ApiClient
 from documents.models import Artifact
 from indexing.management import waiting
 from indexing.models import Node
@@ -55,8 +54,8 @@ def work_elsewhere(monkeypatch):
     """Have this done while the command waits."""
 
     def have_done(work):
-        monkeypatch.setattr(import_concepts, "ensure_workers", nullcontext)
-        monkeypatch.setattr(import_concepts, "trigger_reconciliation", lambda: None)
+        monkeypatch.setattr("core.api_client.has_embedded_store", lambda: False)
+        monkeypatch.setattr(ApiClient, "wake_workers", lambda api: None)
         monkeypatch.setattr(waiting.time, "sleep", lambda seconds: work())
 
     return have_done

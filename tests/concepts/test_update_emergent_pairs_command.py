@@ -6,8 +6,10 @@ from django.core.management import CommandError, call_command
 from concepts.management.commands import update_emergent_pairs
 from concepts.models import EmergentPair
 from concepts.services import create_concept
+from core import api_client
 from indexing.services import plan_nodes, sync_nodes
 from indexing.stores import get_store
+from tests.clients import RecordingServer
 from tests.factories import load_index
 
 WORDS = "alpha beta gamma delta epsilon zeta eta"
@@ -15,7 +17,6 @@ WORDS = "alpha beta gamma delta epsilon zeta eta"
 
 @pytest.fixture
 def concepts(db, store, embedder, monkeypatch):
-    monkeypatch.setattr(update_emergent_pairs, "find_server", lambda: None)
     monkeypatch.setattr(update_emergent_pairs, "exclusive_store_access", nullcontext)
     build = load_index("knowledge")
     for last in ("theta", "iota"):
@@ -53,17 +54,12 @@ class TestUpdateEmergentPairs:
         assert EmergentPair.objects.count() == 1
 
     def test_delegates_the_work_to_a_running_server(self, concepts, monkeypatch, capsys):
-        asked = []
-
-        class Server:
-            def reconcile(self):
-                asked.append("reconcile")
-
-        monkeypatch.setattr(update_emergent_pairs, "find_server", Server)
+        server = RecordingServer()
+        monkeypatch.setattr(api_client, "find_server", lambda: server)
 
         call_command("update_emergent_pairs")
 
-        assert asked == ["reconcile"]
+        assert server.asked == ["POST reconcile/"]
         assert not EmergentPair.objects.exists()
 
     def test_names_the_indexes_with_concepts(self, concepts):

@@ -159,8 +159,7 @@ class TestWriting:
 
 class TestCommand:
     def test_adds_its_documents_with_the_groups(self, build, tmp_path, monkeypatch):
-        monkeypatch.setattr("indexing.management.add_command.find_server", lambda: None)
-        monkeypatch.setattr("core.commands.has_embedded_store", lambda: False)
+        monkeypatch.setattr("core.api_client.has_embedded_store", lambda: False)
         (tmp_path / "notes.txt").write_text("One.")
         (tmp_path / "more.jsonl").write_text('{"text": "Two.", "groups": ["board"]}\n{"text": "3"}')
 

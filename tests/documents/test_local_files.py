@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from django.core.management import CommandError, call_command
 
-from core import commands
+from core import api_client
 from documents.connectors.local_files import add_file, iter_files
 from documents.models import Artifact
 from documents.reading import parse_artifact
@@ -21,8 +21,7 @@ from tests.factories import sync
 def add(build, monkeypatch, settings, tmp_path):
     """Run the command; return its exit status and output."""
     settings.STRATA_FILES_DIR = tmp_path / "files"
-    monkeypatch.setattr(add_command, "find_server", lambda: None)
-    monkeypatch.setattr(commands, "has_embedded_store", lambda: False)
+    monkeypatch.setattr(api_client, "has_embedded_store", lambda: False)
 
     def add(*paths, **options):
         out, err = io.StringIO(), io.StringIO()
@@ -45,8 +44,11 @@ class TestAddStream:
                 added.append(number)
                 yield add_command.AddResult("a note", uuid.uuid4(), AddOutcome.ADDED)
 
-        server = SimpleNamespace(reconcile=lambda: reconciled.append(len(added)))
-        add_command.AddDocumentsCommand(stdout=io.StringIO())._add_stream(stream(), None, server)
+        command = add_command.AddDocumentsCommand(stdout=io.StringIO())
+        command.api = SimpleNamespace(
+            has_server=True, wake_workers=lambda: reconciled.append(len(added))
+        )
+        command._add_stream(stream(), None)
 
         assert reconciled == [50, 100, 200, 400, 800, 1_300, 1_400]
 

@@ -1,4 +1,5 @@
 import json
+from contextlib import nullcontext
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -7,6 +8,7 @@ from access.models import ApiKey
 from core import api_client
 from core.exceptions import InvalidInput
 from core.running_server import RunningServer
+from evaluation import tasks
 from evaluation.judged_queries import read_corpus, read_judged_queries
 from evaluation.management.commands import evaluate
 from evaluation.models import EvaluationRun
@@ -70,6 +72,12 @@ class TestReadCorpus:
 
 
 class TestEvaluateCommand:
+    @pytest.fixture(autouse=True)
+    def works(self, monkeypatch):
+        """The command's workers measure while it waits."""
+        monkeypatch.setattr(api_client, "local_workers", nullcontext)
+        monkeypatch.setattr(evaluate.time, "sleep", lambda seconds: tasks.reconcile_runs())
+
     @pytest.fixture
     def filled(self, build, folder):
         sync(
@@ -247,8 +255,7 @@ class TestCommandsBesideAServer:
         sync(build, give(title="Stones", external_id="d1"))
         _, secret = ApiKey.issue("commands")
         running = RunningServer(url=live_server.url, key=secret, pid=0)
-        for module in (api_client, evaluate):
-            monkeypatch.setattr(module, "find_server", lambda: running)
+        monkeypatch.setattr(api_client, "find_server", lambda: running)
         # Beside a server, commands must not answer in their own process.
         monkeypatch.setattr(api_client, "WSGIHandler", None)
 

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 import pytest
 from django.core.management import CommandError, call_command
 
-from core import commands
+from core import api_client
 from documents.models import Artifact
 from evidence.management.commands import evidence
 from tests.evidence.test_services import APART, NEAR, WORDS
@@ -20,8 +20,7 @@ ONE, TWO, THREE = (f"https://{name}.example/" for name in ("one", "two", "three"
 @pytest.fixture
 def run(findings, monkeypatch, capsys):
     """Runs the command, and embeds what it adds as its workers would."""
-    monkeypatch.setattr(commands, "has_embedded_store", lambda: True)
-    monkeypatch.setattr(commands, "local_workers", nullcontext)
+    monkeypatch.setattr(api_client, "local_workers", nullcontext)
 
     def embed(index, ids):
         sync(findings, *Artifact.objects.filter(pk__in=ids))

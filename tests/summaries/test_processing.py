@@ -4,14 +4,13 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 import pytest
 from django.core.management import CommandError, call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
-from core import commands
+from core import api_client
 from core.exceptions import StrataError
 from core.text import clean_text, hash_text
 from documents.models import Artifact, Source
@@ -37,6 +36,7 @@ from summaries.processing import (
     stages,
 )
 from summaries.writers import AnnotationDraft, DraftOutcome, Outcome
+from tests.clients import RecordingServer
 from tests.factories import load_index, original_path
 from tests.faults.armed import ArmedService, armed
 from tests.indexed import list_unplanned, list_unwritten
@@ -58,15 +58,6 @@ LONG = "\n\n".join(
     "Pain above four of ten means stop, rest for a day, and begin again with half of the load."
     for n in range(8)
 )
-
-
-class RecordingServer:
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-        self.awaited: list[tuple[str, set[UUID]]] = []
-
-    def reconcile(self) -> None:
-        self.asked.append("reconcile")
 
 
 class ScriptedWriter:
@@ -109,8 +100,7 @@ def out(tmp_path: Path) -> Path:
 def server(monkeypatch: pytest.MonkeyPatch) -> RecordingServer:
     """A fake running server, which does not sync, and for which no command waits."""
     fake = RecordingServer()
-    for module in (command, commands):
-        monkeypatch.setattr(module, "find_server", lambda: fake)
+    monkeypatch.setattr(api_client, "find_server", lambda: fake)
     monkeypatch.setattr(command, "wait_for_artifacts", lambda *of: fake.awaited.append(of))
     return fake
 
@@ -449,7 +439,7 @@ class TestEmbed:
         process(file, out, "--embed")
 
         pk = Artifact.objects.get().pk
-        assert server.asked == ["reconcile"]
+        assert server.asked == ["POST reconcile/"]
         assert server.awaited == [("physio", {pk})]
         assert f"as artifact {pk}" in capsys.readouterr().out
 
@@ -627,7 +617,7 @@ class TestEmbed:
     def test_shows_the_name_of_the_file_where_the_spec_says_so(
         self, physio, file, out, monkeypatch
     ):
-        monkeypatch.setattr(commands, "load_specs", list)
+        monkeypatch.setattr("core.commands.load_specs", list)
         titled_by_file = physio.spec.model_copy(update={"document_titles": "file"})
         indexing.store_search_settings(physio.index, titled_by_file)
 

@@ -1,18 +1,15 @@
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import OperationalError
+from django.core.management.base import CommandError, CommandParser
 from django.utils.dateparse import parse_date
 
 from access.grants import Scope
-from access.models import ApiKey
-from core.exceptions import StrataError
+from core.api_client import ApiCommand
 
 
-class Command(BaseCommand):
+class Command(ApiCommand):
     help = "Create, list and revoke API keys."
-    requires_system_checks = ["strata"]  # Django's own import every view
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", required=True)
@@ -50,59 +47,61 @@ class Command(BaseCommand):
         revoke.add_argument("prefix", help="The key's prefix, as shown by list.")
 
     def handle(self, *, action: str, **options: Any) -> None:
-        try:
-            self._run_action(action, options)
-        except OperationalError as error:
-            raise CommandError(
-                f"The database reported an error: {error}. Run strata migrate first."
-            ) from None
-        except StrataError as error:
-            raise CommandError(error.with_fix()) from None
-
-    def _run_action(self, action: str, options: dict[str, Any]) -> None:
         if action == "create":
-            self._create(options["name"].strip(), options)
+            self._create(options)
         elif action == "revoke":
             self._revoke(options["prefix"])
         else:
             self._list()
 
-    def _create(self, name: str, options: dict[str, Any]) -> None:
-        longest = ApiKey._meta.get_field("name").max_length or 0
-        if not 0 < len(name) <= longest:
-            raise CommandError(f"NAME must have 1 to {longest} characters.")
-        key, secret = ApiKey.issue(
-            name,
-            scope=Scope(options["scope"]),
-            indexes=options["index"],
-            groups=options["group"],
-            expires_at=_parse_last_day(options["expires"]),
+    def _create(self, options: dict[str, Any]) -> None:
+        key = self.api.post(
+            "keys/",
+            {
+                "name": options["name"],
+                "scope": options["scope"],
+                "indexes": options["index"],
+                "groups": options["group"],
+                "expires_at": _parse_last_day(options["expires"]),
+            },
         )
-        self.stdout.write(secret)  # alone on stdout, so that a script can take it
-        self.stderr.write(f"{key} was created. Copy its secret now: it is not stored.")
+        self.stdout.write(key["secret"])  # alone on stdout, so that a script can take it
+        self.stderr.write(f"{_name(key)} was created. Copy its secret now: it is not stored.")
 
     def _list(self) -> None:
-        for key in ApiKey.objects.all():
-            state = f"revoked {key.revoked_at:%Y-%m-%d %H:%M}" if key.revoked_at else key.state
-            used = f"used {key.last_used_at:%Y-%m-%d %H:%M}" if key.last_used_at else "never used"
+        for key in self.api.get("keys/")["results"]:
+            revoked, used = _format_time(key["revoked_at"]), _format_time(key["last_used_at"])
+            state = f"revoked {revoked}" if revoked else key["state"]
+            used = f"used {used}" if used else "never used"
             self.stdout.write(
-                f"{key.prefix:<16}  {key.created_at:%Y-%m-%d %H:%M}  {state:<24}  {used:<21}  "
-                f"{key.name}  {_describe_rights(key)}".rstrip()
+                f"{key['prefix']:<16}  {_format_time(key['created_at'])}  {state:<24}  {used:<21}  "
+                f"{key['name']}  {_describe_rights(key)}".rstrip()
             )
 
     def _revoke(self, prefix: str) -> None:
-        matching = ApiKey.objects.active().filter(prefix__startswith=prefix)
-        names = [str(key) for key in matching]
-        if len(names) != 1:
-            found = ", ".join(names) or "none"
+        matching = [
+            key
+            for key in self.api.get("keys/")["results"]
+            if key["revoked_at"] is None and key["prefix"].startswith(prefix)
+        ]
+        if len(matching) != 1:
+            found = ", ".join(map(_name, matching)) or "none"
             raise CommandError(
                 f"PREFIX must match exactly one active key; {prefix!r} matches: {found}."
             )
-        matching.revoke()
-        self.stdout.write(f"{names[0]} is revoked.")
+        self.api.send("DELETE", f"keys/{matching[0]['id']}/")
+        self.stdout.write(f"{_name(matching[0])} is revoked.")
 
 
-def _parse_last_day(text: str | None) -> datetime | None:
+def _name(key: dict[str, Any]) -> str:
+    return f"{key['name']} ({key['prefix']}…)"
+
+
+def _format_time(time: str | None) -> str:
+    return (time and f"{datetime.fromisoformat(time):%Y-%m-%d %H:%M}") or ""
+
+
+def _parse_last_day(text: str | None) -> str | None:
     """The end of the day, in UTC."""
     if text is None:
         return None
@@ -112,15 +111,15 @@ def _parse_last_day(text: str | None) -> datetime | None:
         day = None
     if day is None:
         raise CommandError(f"--expires must be a date such as 2027-01-31, not {text!r}.")
-    return datetime(day.year, day.month, day.day, tzinfo=UTC) + timedelta(days=1)
+    return f"{day + timedelta(days=1)}T00:00:00Z"
 
 
-def _describe_rights(key: ApiKey) -> str:
+def _describe_rights(key: dict[str, Any]) -> str:
     """The limits of a key; empty for one that may do and see everything."""
-    limits = [] if key.scope == Scope.MANAGE else [f"scope {key.scope}"]
-    for word, names in (("index", key.indexes), ("group", key.groups)):
+    limits = [] if key["scope"] == Scope.MANAGE else [f"scope {key['scope']}"]
+    for word, names in (("index", key["indexes"]), ("group", key["groups"])):
         if names is not None:
             limits.append(f"{word} {', '.join(names) or 'none'}")
-    if key.expires_at is not None:
-        limits.append(f"expires {key.expires_at:%Y-%m-%d %H:%M}")
+    if expires := _format_time(key["expires_at"]):
+        limits.append(f"expires {expires}")
     return f"({'; '.join(limits)})" if limits else ""

@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 
 from backup.encryption import ENCRYPT_TO
 from backup.taking import take_backup
-from core.api_client import ApiCommand, open_api
+from core.api_client import ApiCommand
 
 
 class Command(ApiCommand):
@@ -20,8 +20,7 @@ class Command(ApiCommand):
 
     def handle(self, *, folder: Path, encrypt_to: list[str], **options: Any) -> None:
         os.umask(0o077)  # only its owner may read the backup
-        with open_api() as api:
-            manifest = take_backup(folder, api, encrypt_to)
+        manifest = take_backup(folder, self.api, encrypt_to)
         self.stdout.write(
             f"{manifest['documents']} documents, {manifest['nodes']} nodes and "
             f"{manifest['vectors']} vectors are in {folder}."

@@ -6,7 +6,7 @@ from django.core.management.base import CommandParser
 
 from backup.encryption import ENCRYPT_TO
 from backup.exporting import export_index
-from core.api_client import ApiCommand, open_api
+from core.api_client import ApiCommand
 
 
 class Command(ApiCommand):
@@ -22,8 +22,7 @@ class Command(ApiCommand):
 
     def handle(self, *, index: str, file: Path, encrypt_to: list[str], **options: Any) -> None:
         os.umask(0o077)  # only its owner may read the archive
-        with open_api() as api:
-            manifest = export_index(index, file, api, encrypt_to)
+        manifest = export_index(index, file, self.api, encrypt_to)
         self.stdout.write(
             f"{manifest['documents']} documents, {manifest['nodes']} nodes and "
             f"{manifest['vectors']} vectors of {index} are in {file}."

@@ -6,12 +6,13 @@ from typing import Any
 from django.core.management.base import CommandParser
 
 from backup.restoring import Restored, restore_backup
-from core.commands import StrataCommand, has_embedded_store
+from core.commands import LocalCommand, has_embedded_store
 from indexing.stores import exclusive_store_access
 
 
-class Command(StrataCommand):
+class Command(LocalCommand):
     help = "Load a backup into an installation without documents, keys and users. Embeds nothing."
+    changes_data = True
     loads_specs = False
     metavar, written_by = "folder", "backup"
 

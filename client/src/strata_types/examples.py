@@ -379,7 +379,7 @@ EXAMPLES: dict[Any, Any] = {
         },
         "embedding_minutes": 0.2, "writing_minutes": None, "disk_bytes": 737280,
     },
-    types.IndexVerification: {**REPORT, "beside": []},
+    types.IndexVerification: {**REPORT, "beside": [], "warnings": []},
     types.VerificationAnswer: {"reports": [REPORT]},
     types.Regeneration: REGENERATION,
     types.Key: KEY,

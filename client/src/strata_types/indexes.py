@@ -197,6 +197,8 @@ class VerificationReport(TypedDict):
 class IndexVerification(VerificationReport):
     beside: list[VerificationReport]
     """Reports of the other builds."""
+    warnings: list[str]
+    """Texts that a language model should have written."""
 
 
 class VerificationAnswer(TypedDict):

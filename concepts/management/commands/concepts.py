@@ -4,7 +4,6 @@ from urllib.parse import quote
 from django.core.management.base import CommandParser
 
 from concepts.management.answer_printing import KnowledgePrinter
-from core.api_client import open_api
 from core.command_options import add_json_option
 from retrieval.management.answer_printing import AnswerCommand
 
@@ -63,6 +62,5 @@ class Command(AnswerCommand):
             path, options["ids"] = "concepts/shared", ",".join(options["concepts"])
         else:
             path = f"concepts/{quote(options['concept'], safe='')}/{action}"
-        with open_api() as api:
-            answer = api.get(path, **{name: options[name] for name in names})
+        answer = self.api.get(path, **{name: options[name] for name in names})
         self.print_answer(answer, as_json=json)

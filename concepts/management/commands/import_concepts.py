@@ -7,8 +7,8 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from concepts.importing import import_file
-from core.commands import StrataCommand, ensure_workers, format_error
-from indexing.management.reconciliation import trigger_reconciliation
+from core.api_client import ApiCommand
+from core.commands import format_error
 from indexing.management.waiting import wait_for_standalone_rows
 from indexing.models import Index
 
@@ -20,12 +20,14 @@ PLURALS = {
 }
 
 
-class Command(StrataCommand):
+class Command(ApiCommand):
     help = (
         "Import concepts, relationship types and relationships into an index from JSON Lines or "
         "GraphML. Importing a file again adds only what is missing. The running server embeds "
         "them at once; if none runs, the next one does."
     )
+    changes_data = True  # a request for each of the many rows would take too long
+    prepares_database = True
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("path", type=Path, help="A .jsonl or a .graphml file.")
@@ -41,9 +43,9 @@ class Command(StrataCommand):
     def handle(self, *, path: Path, index: str, wait: bool, **options: Any) -> None:
         Index.objects.not_being_removed().require(index)
         failed_count = 0
-        with ensure_workers() if wait else nullcontext():
+        with self.api.working() if wait else nullcontext():
             refused_count = self._import(path, index)
-            trigger_reconciliation()
+            self.api.wake_workers()
             if wait:
                 failed_count = wait_for_standalone_rows(index)
         if refused_count:

@@ -6,21 +6,23 @@ from django.core.management.base import CommandError, CommandParser
 from concepts.emergent_pairs import nodes_due_for_pairing, update_emergent_pairs
 from concepts.models import EmergentPair
 from concepts.spec import ConceptSpec
-from core.commands import StrataCommand, has_embedded_store, limit_database_cache
+from core.api_client import ApiCommand
+from core.commands import has_embedded_store, limit_database_cache
 from core.progress_bars import progress_bar
-from core.running_server import find_server
 from indexing.models import IndexBuild
 from indexing.stores import exclusive_store_access, get_store
 
 MIN_CONCEPTS_FOR_GRAPH = 5_000  # with more due concepts, building a search graph saves time
 
 
-class Command(StrataCommand):
+class Command(ApiCommand):
     help = (
         "Find the nearest concepts of every changed concept, and store the similar pairs. A "
         "server does this by itself within a minute. After a large import, stop the server and "
         "run this command: it is faster, because it builds the vector engine's graph first."
     )
+    changes_data = True
+    prepares_database = True
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--index", help="Only this index.")
@@ -32,9 +34,8 @@ class Command(StrataCommand):
             raise CommandError(
                 f"The index {index!r} holds no concepts; these indexes do: {', '.join(builds)}."
             )
-        server = find_server()
-        if server is not None:
-            server.reconcile()
+        if self.api.has_server:
+            self.api.wake_workers()
             self.stdout.write("The running server is updating the pairs now.")
             return
         with ExitStack() as stack:

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 from django.core.management.base import CommandError, CommandParser
 
-from core.api_client import API_PATH, ApiCommand, open_api
+from core.api_client import API_PATH, ApiCommand
 from core.command_options import format_json, parse_assignments, parse_json
 from core.commands import has_embedded_store
 
@@ -51,15 +51,14 @@ class Command(ApiCommand):
             content["json"] = parse_json(_read_data(data), "--data")
         if file is not None:
             content["files"] = {"file": (file.name, _read_file(file))}
-        with open_api() as api:
-            response = api.send(
-                method,
-                str(url).removeprefix("/").removeprefix(API_PATH.removeprefix("/")),
-                headers={"Accept": "application/json, */*;q=0.5"},
-                **content,
-            )
+        response = self.api.send(
+            method,
+            str(url).removeprefix("/").removeprefix(API_PATH.removeprefix("/")),
+            headers={"Accept": "application/json, */*;q=0.5"},
+            **content,
+        )
         self._print(response)
-        is_work_left = response.status_code == HTTPStatus.ACCEPTED and not api.has_server
+        is_work_left = response.status_code == HTTPStatus.ACCEPTED and not self.api.has_server
         if is_work_left and has_embedded_store():
             self.stderr.write("Accepted. The next strata serve does the rest.")
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import CommandParser
 from django.db import DatabaseError, connection
 from django.db.migrations.executor import MigrationExecutor
 
@@ -20,17 +20,18 @@ from config.diagnostics import (
 )
 from config.health import OK, check_workers
 from config.views import LIVE
-from core.commands import has_embedded_store
+from core.commands import LocalCommand, has_embedded_store
 from core.exceptions import StrataError
 from core.running_server import RunningServer, ServerUnreachable, find_server
 from indexing.stores import exclusive_store_access, get_store
 
 
-class Command(BaseCommand):
+class Command(LocalCommand):
     help = (
         "Check Python, disk, models, port, database and vector store; print a fix for each failure."
     )
-    requires_system_checks = ()
+    requires_system_checks = []
+    prepares_database = False
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(

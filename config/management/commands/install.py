@@ -5,9 +5,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from config.environment import BASE_DIR
+from core.commands import LocalCommand
 
 
 class Extra(NamedTuple):
@@ -32,12 +33,13 @@ EXTRAS: Final = {
 }
 
 
-class Command(BaseCommand):
+class Command(LocalCommand):
     help = (
         "Install packages that the default installation leaves out, at the versions of this "
         "release and checked against their hashes. Without a name: list them."
     )
-    requires_system_checks = ()  # some fail only because a package is missing
+    prepares_database = False
+    requires_system_checks = []  # some fail only because a package is missing
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(EXTRAS))

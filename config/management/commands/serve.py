@@ -11,7 +11,7 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.checks.registry import registry
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 
 from access.models import ApiKey
 from config import embedded, web_server
@@ -22,8 +22,7 @@ from config.release import require_same_indexing
 from config.server_settings import collect_settings
 from config.tracing import flush_spans
 from core import running_server
-from core.commands import prepare_database
-from core.exceptions import StrataError
+from core.commands import LocalCommand, prepare_database
 from documents.models import Artifact
 from indexing.spec.loaded import get_specs
 from indexing.stores import exclusive_store_access
@@ -32,11 +31,11 @@ from summaries.writers import QUESTIONS_FIX, describe_missing_texts
 ADMIN_NAME = "admin"
 
 
-class Command(BaseCommand):
+class Command(LocalCommand):
     help = (
         "Run the whole service in this process: web server, workers, reconciliation, vector engine."
     )
-    requires_migrations_checks = False
+    prepares_database = False  # before this process owns the store
     # An index whose spec has a mistake is left out, and the others are served.
     requires_system_checks = sorted(registry.tags_available() - {"specs"})
 
@@ -72,11 +71,8 @@ class Command(BaseCommand):
                 "ALLOWED_HOSTS=search.example.org,192.168.1.20"
             )
         stopped = _make_stop_event()
-        try:
-            with exclusive_store_access():
-                self._serve(host, port, stopped, has_demo=demo, is_forced=force)
-        except StrataError as error:
-            raise CommandError(error.with_fix()) from None
+        with exclusive_store_access():
+            self._serve(host, port, stopped, has_demo=demo, is_forced=force)
         # Threads of the model and the engine would delay a normal exit; everything is written and
         # closed by now.
         flush_spans()

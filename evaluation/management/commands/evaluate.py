@@ -8,24 +8,18 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 from django.conf import settings
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import transaction
 
-from access.usage_limits import COMMANDS
-from core.api_client import open_indexes, require_success
-from core.commands import format_error
-from core.exceptions import InvalidInput, StrataError, UnknownIndex
+from core.api_client import ApiClient, ApiCommand
+from core.exceptions import InvalidInput, UnknownIndex
 from core.progress_bars import progress_bar
-from core.running_server import RunningServer, find_server
 from documents.services import TextContent, add_artifact
-from evaluation.judged_queries import JudgedQueries, read_corpus, read_judged_queries
+from evaluation.judged_queries import read_corpus, read_judged_queries
 from evaluation.measuring import DEFAULT_MEASURES, parse_measures
-from evaluation.models import EvaluationRun
-from evaluation.report import format_measure_name, render_report
-from evaluation.runs import claim_run, create_run, get_run, measure_run
+from evaluation.report import format_measure_name
 from evaluation.systems import SEARCH_MODES, check_system_name
 from indexing import services
 from indexing.models import IndexBuild, Node
@@ -36,10 +30,10 @@ EXIT_BELOW_THRESHOLD = 3  # exit status if a measure is below its threshold
 TEXTS_PER_TRANSACTION = 200  # each commit waits for the disk
 POLL_SECONDS = 0.5
 
-State = EvaluationRun.State
+Run = dict[str, Any]  # as the API answers it
 
 
-class Command(BaseCommand):
+class Command(ApiCommand):
     help = (
         "Measure retrieval against human judgements: one row per system. Without --index, a "
         "temporary index of the folder's corpus is built first."
@@ -83,38 +77,53 @@ class Command(BaseCommand):
     def handle(self, *, path: Path | None, golden: bool, index: str | None, **options: Any) -> None:
         if (path is None) != golden or (golden and index is None):
             raise CommandError("Give a PATH, or --golden with an --index.")
-        try:
-            limits = _parse_thresholds(options["fail_below"])
-            measures = list(dict.fromkeys([*_split_names(options["measures"]), *limits]))
-            measures = [str(measure) for measure in parse_measures(measures)]
-            systems = _split_names(options["pipeline"] or options["modes"] or "")
-            baseline = options["against"] or ""
-            for name in [*systems, *_split_names(baseline)]:
-                check_system_name(name)
-            judged = None if path is None else read_judged_queries(path)
-        except StrataError as error:
-            raise CommandError(format_error(error)) from None
+        limits = _parse_thresholds(options["fail_below"])
+        measures = list(dict.fromkeys([*_split_names(options["measures"]), *limits]))
+        measures = [str(measure) for measure in parse_measures(measures)]
+        systems = _split_names(options["pipeline"] or options["modes"] or "")
+        baseline = options["against"] or ""
+        for name in [*systems, *_split_names(baseline)]:
+            check_system_name(name)
+        judged = None if path is None else read_judged_queries(path)
         if index is None:
             assert path is not None
             if not options["fill"]:
                 self._run_in_child_process(path, options)
                 return
-            with open_indexes(None):
-                _index_corpus(options["spec"], path)
-        run = _run_evaluation(
-            index or options["spec"], judged, systems=systems, baseline=baseline, measures=measures
-        )
+            _index_corpus(self.api, options["spec"], path)
+        body: dict[str, Any] = {"index": index or options["spec"], "measures": measures}
+        body |= {"systems": systems} if systems else {}
+        body |= {"against": baseline} if baseline else {}
+        if judged is not None:
+            body |= {"queries": judged.queries, "qrels": judged.qrels}
+        with self.api.working():
+            run = self._measure(body)
         if options["report"] is not None:
-            options["report"].write_text(render_report(run), encoding="utf-8")
+            report = self.api.send("GET", f"evaluations/{run['id']}/report")
+            options["report"].write_text(report.text, encoding="utf-8")
         self.stdout.write(_render_json(run) if options["json"] else _render_table(run))
         self._check_thresholds(run, limits)
 
-    def _check_thresholds(self, run: EvaluationRun, thresholds: Mapping[str, float]) -> None:
+    def _measure(self, body: dict[str, Any]) -> Run:
+        """Request an evaluation and return it once it has finished."""
+        run: Run = self.api.post("evaluations/", body)
+        with progress_bar("Measuring", run["progress"]["total"]) as advance:
+            shown = 0
+            while run["state"] not in ("done", "failed"):
+                time.sleep(POLL_SECONDS)
+                run = self.api.get(f"evaluations/{run['id']}/")
+                advance(run["progress"]["done"] - shown)
+                shown = run["progress"]["done"]
+        if error := run["error"]:
+            raise CommandError(f"{error['detail']} [{error['code']}]")
+        return run
+
+    def _check_thresholds(self, run: Run, thresholds: Mapping[str, float]) -> None:
         failures = [
             f"{row['system']}: {name} is {row['measures'][name]:.4f}, below {lowest:g}."
             for name, lowest in thresholds.items()
-            for row in run.results
-            if row["measures"][name] < lowest and row["system"] != run.baseline
+            for row in run["results"]
+            if row["measures"][name] < lowest and row["system"] != run["against"]
         ]
         if failures:
             self.stderr.write("\n".join(failures))
@@ -171,10 +180,10 @@ def _parse_thresholds(thresholds: Sequence[str]) -> dict[str, float]:
     return limits
 
 
-# --- Indexing and measuring -------------------------------------------------------------------
+# --- Indexing ---------------------------------------------------------------------------------
 
 
-def _index_corpus(name: str, folder: Path) -> None:
+def _index_corpus(api: ApiClient, name: str, folder: Path) -> None:
     """Index the corpus of a BEIR folder. This process must own the vector engine.
 
     Raises:
@@ -182,10 +191,9 @@ def _index_corpus(name: str, folder: Path) -> None:
         InvalidInput: the corpus cannot be read.
         CommandError: some texts could not be indexed.
     """
-    build = IndexBuild.objects.live().filter(index=name).first()
-    if build is None:
-        names = IndexBuild.objects.live().values_list("index", flat=True)
+    if name not in (names := api.list_indexes()):
         raise UnknownIndex(f"There is no spec named {name!r}.", allowed=names)
+    build = IndexBuild.objects.live().get(index=name)
     texts = list(read_corpus(folder))
     with progress_bar("Reading", len(texts)) as advance:
         for batch in slices(texts, TEXTS_PER_TRANSACTION):
@@ -219,86 +227,37 @@ def _write_summaries_and_questions(build: IndexBuild) -> None:
             advance(written.row_count)
 
 
-def _run_evaluation(index: str, judged: JudgedQueries | None, **options: Any) -> EvaluationRun:
-    """Run an evaluation and return it once it has finished. ``options``: those of ``create_run``.
-    Raises ``CommandError``: the run failed."""
-    server = find_server()
-    with open_indexes(server):
-        if server is None:
-            run = _measure(create_run(index, judged=judged, asked_by=COMMANDS, **options))
-        else:
-            body = {"index": index, "against": options.pop("baseline"), **options}
-            if judged is not None:
-                body |= {"queries": judged.queries, "qrels": judged.qrels}
-            given = {name: value for name, value in body.items() if value}
-            response = server.request("POST", "/api/v1/evaluations/", json=given)
-            require_success(response)
-            run = _wait_for_run(response.json()["id"], server)
-    if run.state != State.DONE:
-        raise CommandError(f"{run.error_detail} [{run.error_code}]")
-    return run
-
-
-def _measure(run: EvaluationRun) -> EvaluationRun:
-    claimed = claim_run(run.pk)
-    if claimed is None:  # a worker claimed it first
-        return _wait_for_run(run.pk, None)
-    try:
-        with progress_bar("Measuring", claimed.total_count) as advance:
-            return measure_run(claimed, before_each_answer=lambda: advance(1))
-    except BaseException:
-        run.delete()  # its result is no longer needed
-        raise
-
-
-def _wait_for_run(run_id: str | UUID, server: RunningServer | None) -> EvaluationRun:
-    """Wait until a run has ended. Any process may measure it, so poll its row in the database."""
-    run = get_run(run_id)
-    with progress_bar("Measuring", run.total_count) as advance:
-        shown = 0
-        while run.state not in (State.DONE, State.FAILED):
-            time.sleep(POLL_SECONDS)
-            if server is not None and find_server() is None:
-                raise StrataError(
-                    "The server has stopped. The next server that starts continues the evaluation."
-                )
-            run = get_run(run_id)
-            advance(run.done_count - shown)
-            shown = run.done_count
-    return run
-
-
 # --- Printing ---------------------------------------------------------------------------------
 
 
-def _render_json(run: EvaluationRun) -> str:
+def _render_json(run: Run) -> str:
     rows = [
         {
             "mode": row["system"],
             **{name: row[name] for name in row if name != "system"},
-            "query_count": run.query_count,
+            "query_count": run["queries"],
         }
-        for row in run.results
+        for row in run["results"]
     ]
     return json.dumps(rows, indent=2)
 
 
-def _render_table(run: EvaluationRun) -> str:
+def _render_table(run: Run) -> str:
     """Return the results as aligned columns, followed by the differences to the baseline."""
-    rows = [["mode", *map(format_measure_name, run.measures), "p50 ms", "p95 ms"]]
+    rows = [["mode", *map(format_measure_name, run["measures"]), "p50 ms", "p95 ms"]]
     rows += [
         [
             row["system"],
-            *(f"{row['measures'][name]:.4f}" for name in run.measures),
+            *(f"{row['measures'][name]:.4f}" for name in run["measures"]),
             f"{row['p50_ms']:.2f}",
             f"{row['p95_ms']:.2f}",
         ]
-        for row in run.results
+        for row in run["results"]
     ]
     lines = _align_columns(rows)
-    for row in run.results:
+    for row in run["results"]:
         if differences := row.get("differences"):
-            lines += ["", f"{row['system']} against {run.baseline}:"]
+            lines += ["", f"{row['system']} against {run['against']}:"]
             lines += _align_columns(
                 [[format_measure_name(n), *_format_difference(d)] for n, d in differences.items()]
             )

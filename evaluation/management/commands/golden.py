@@ -2,12 +2,12 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from core.commands import StrataCommand
+from core.commands import LocalCommand
 from evaluation.golden_queries import golden_queries_folder, write_golden_queries
 from indexing.models import Index
 
 
-class Command(StrataCommand):
+class Command(LocalCommand):
     help = (
         "Write the golden queries of an index into its folder: the queries already there, and "
         "the hits that people marked as good or bad."

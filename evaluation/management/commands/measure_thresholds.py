@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from django.core.management.base import CommandError, CommandParser
 
-from core.api_client import ApiClient, ApiCommand, open_api
+from core.api_client import ApiClient, ApiCommand
 from core.exceptions import UnknownIndex
 from core.plain_yaml import NotPlainYaml, load_yaml
 from evaluation.thresholds import carry_over, choose_gate
@@ -44,7 +44,8 @@ class Command(ApiCommand):
 
     def handle(self, *, index: str, questions: Path | None, **options: Any) -> None:
         labelled = None if questions is None else _read_questions(questions)
-        with open_api() as api, waiting_for_models():
+        with waiting_for_models():
+            api = self.api
             build = _get_live_build(index)
             texts = _sample_texts(build)
             carried = carry_over(DEFAULTS, texts, build.spec.embedding)

@@ -9,7 +9,6 @@ from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
 
-from core.api_client import ApiClient, open_api
 from core.command_options import add_json_option, format_json, parse_json
 from evidence.services import MAX_ITEMS
 from indexing.management.waiting import wait_for_artifacts
@@ -57,24 +56,22 @@ class Command(AnswerCommand):
         if action == "add":
             self._add(index, path, json, options)
             return
-        with open_api() as api:
-            answer = _search(api, path, action, options)
-        self.print_answer(answer, as_json=json)
+        self.print_answer(self._search(path, action, options), as_json=json)
 
     def _add(self, index: str, path: str, json: bool, options: dict[str, Any]) -> None:
         """Add the findings in requests of ``MAX_ITEMS``, and print each verdict as it comes."""
         items = iter(_read_items(options["file"], options["url"], options["content"]))
         verdicts: list[dict[str, Any]] = []
-        with open_api(runs_workers=True) as api:
+        with self.api.working() as works_here:
             while batch := list(islice(items, MAX_ITEMS)):
                 body: dict[str, Any] = {"items": batch}
                 if options["threshold"] is not None:
                     body["threshold"] = options["threshold"]
-                decided = api.post(path, body)["verdicts"]
+                decided = self.api.post(path, body)["verdicts"]
                 verdicts += decided
                 if not json:
                     self._print_verdicts(decided)
-            if api.runs_workers:
+            if works_here:
                 ids = [each["artifact_id"] for each in verdicts if "artifact_id" in each]
                 wait_for_artifacts(index, set(map(UUID, ids)))
         if json:
@@ -84,6 +81,14 @@ class Command(AnswerCommand):
             summary = ", ".join(f"{count} {verdict}" for verdict, count in sorted(counts.items()))
             self.stdout.write(summary or "Nothing to add.")
 
+    def _search(self, path: str, action: str, options: dict[str, Any]) -> Any:
+        shared = {name: options[name] for name in ("limit", "min_similarity")}
+        if action == "similar":
+            return self.api.get(f"{path}similar", q=options["query"], **shared)
+        parameters = {name: value for name, value in shared.items() if value is not None}
+        body = {"query": options["query"], "urls": options["urls"], **parameters}
+        return self.api.post(f"{path}related", body)
+
     def _print_verdicts(self, verdicts: Sequence[dict[str, Any]]) -> None:
         for each in verdicts:
             line = f"{each['verdict']}: {each['url']}"
@@ -92,16 +97,6 @@ class Command(AnswerCommand):
             for similar in each.get("similar_to", []):
                 line += f"\n  similar to {similar['artifact_id']}, {similar['similarity']:.4f}"
             self.stdout.write(line)
-
-
-def _search(api: ApiClient, path: str, action: str, options: dict[str, Any]) -> Any:
-    shared = {name: options[name] for name in ("limit", "min_similarity")}
-    if action == "similar":
-        return api.get(f"{path}similar", q=options["query"], **shared)
-    parameters = {name: value for name, value in shared.items() if value is not None}
-    return api.post(
-        f"{path}related", {"query": options["query"], "urls": options["urls"], **parameters}
-    )
 
 
 def _read_items(file: Path | None, url: str | None, content: str | None) -> list[Any]:

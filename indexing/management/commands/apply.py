@@ -2,18 +2,16 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from core.commands import StrataCommand, ensure_workers
-from indexing.lifecycle import apply_spec
-from indexing.management.reconciliation import trigger_reconciliation
-from indexing.management.waiting import wait_for_build
-from indexing.models import IndexBuild
+from core.api_client import ApiCommand
+from indexing.management.builds import make_path, name_build, wait_for_build
 
 
-class Command(StrataCommand):
+class Command(ApiCommand):
     help = (
         "Build an index from its current spec, beside the live build. If the command is stopped, "
         "any worker continues the build, or the same command does."
     )
+    prepares_database = True
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("index")
@@ -35,47 +33,30 @@ class Command(StrataCommand):
             "--max-minutes", type=int, metavar="N", help="Pause after this many minutes."
         )
 
-    def handle(
-        self,
-        *,
-        index: str,
-        promote: bool,
-        reread: bool,
-        max_calls: int | None,
-        max_minutes: int | None,
-        **options: Any,
-    ) -> None:
-        for name, limit in (("--max-calls", max_calls), ("--max-minutes", max_minutes)):
-            if limit is not None and limit < 1:
-                raise CommandError(f"{name} must be a whole number of at least 1.")
-        promotion = IndexBuild.Promotion.WHEN_COMPLETE if promote else IndexBuild.Promotion.MANUAL
-        with ensure_workers():
-            build = apply_spec(
-                index,
-                promotion=promotion,
-                max_calls=max_calls,
-                max_minutes=max_minutes,
-                rereads=reread,
-            )
-            if build.state == IndexBuild.State.LIVE:
-                self.stdout.write(f"{build} is live and already matches this spec.")
+    def handle(self, *, index: str, promote: bool, **options: Any) -> None:
+        names = ("reread", "max_calls", "max_minutes")
+        body = {name: options[name] for name in names if options[name] is not None}
+        with self.api.working():
+            build = self.api.post(make_path(index), {"promote": promote, **body})
+            name = name_build(build)
+            if build["state"] == "live":
+                self.stdout.write(f"{name} is live and already matches this spec.")
                 return
-            trigger_reconciliation()
-            is_new = build.state == IndexBuild.State.BUILDING
+            is_new = build["state"] == "building"
             description = (
                 "is being built beside the live build." if is_new else "is the standby build."
             )
-            self.stdout.write(f"{build} {description}")
-            build = wait_for_build(build, self.stdout.write)
-        vector_counts = f"{build.copied_count:,} vectors copied, {build.embedded_count:,} made"
-        if build.state == IndexBuild.State.LIVE:
+            self.stdout.write(f"{name} {description}")
+            build = wait_for_build(self.api, build, self.stdout.write)
+        vector_counts = f"{build['copied']:,} vectors copied, {build['embedded']:,} made"
+        if build["state"] == "live":
             self.stdout.write(
-                f"{build} is live: {vector_counts}. To go back: strata rollback {index}"
+                f"{name} is live: {vector_counts}. To go back: strata rollback {index}"
             )
         elif promote:
             raise CommandError(
-                f"{build} is complete ({vector_counts}), but was not promoted. To promote it "
+                f"{name} is complete ({vector_counts}), but was not promoted. To promote it "
                 f"anyway: strata promote {index} --force"
             )
         else:
-            self.stdout.write(f"{build} is complete: {vector_counts}. Next: strata promote {index}")
+            self.stdout.write(f"{name} is complete: {vector_counts}. Next: strata promote {index}")

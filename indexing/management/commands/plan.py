@@ -4,7 +4,7 @@ from django.core.management.base import CommandParser
 from rich.console import Console
 
 from core.command_options import format_json
-from core.commands import StrataCommand, make_table
+from core.commands import LocalCommand, make_table
 from core.progress_bars import progress_bar
 from indexing.estimates import BuildEstimate, estimate_build
 from indexing.models import IndexBuild
@@ -12,7 +12,7 @@ from indexing.services import has_search_settings, has_store_settings
 from indexing.spec.loaded import get_specs
 
 
-class Command(StrataCommand):
+class Command(LocalCommand):
     help = "Show what applying a changed spec would change, and estimate its cost."
     loads_specs = False
 

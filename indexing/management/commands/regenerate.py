@@ -5,11 +5,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from core.api_client import ApiCommand, open_api
-from core.running_server import find_server
+from core.api_client import ApiCommand
 from indexing.kinds import list_regeneration_types
 from indexing.management.waiting import wait_for_regeneration
-from indexing.models import Index
 from indexing.regeneration import ALL_TYPES, TYPE_ALIASES
 
 
@@ -63,8 +61,8 @@ class Command(ApiCommand):
         **options: Any,
     ) -> None:
         started_at = timezone.now()
-        with open_api(runs_workers=True) as api:
-            indexes = [index] if index else list(Index.objects.values_list("name", flat=True))
+        indexes = [index] if index else self.api.list_indexes()
+        with self.api.working() as works_here:
             for each in types or [ALL_TYPES]:
                 body = {
                     "type": each,
@@ -75,19 +73,15 @@ class Command(ApiCommand):
                     "limit": limit,
                     "offset": offset,
                 }
-                made = api.post("regenerate/", body)
+                made = self.api.post("regenerate/", body)
                 self.stdout.write(
                     f"{each}: {made['examined']} examined, {made['due']} due, "
                     f"{made['nodes']} nodes to embed"
                 )
             try:
-                failed = wait_for_regeneration(
-                    indexes, started_at, lambda: not api.has_server or find_server() is not None
-                )
+                failed = wait_for_regeneration(self.api, indexes, started_at)
             except KeyboardInterrupt:
-                goes_on = (
-                    "when the next server starts" if api.runs_workers else "without this command"
-                )
+                goes_on = "when the next server starts" if works_here else "without this command"
                 self.stderr.write(f"It continues {goes_on}.")
                 raise SystemExit(128 + signal.SIGINT) from None
         for what, count in failed.items():

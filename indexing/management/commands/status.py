@@ -2,13 +2,13 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from core.commands import StrataCommand, make_table
+from core.commands import LocalCommand, make_table
 from indexing.health import RETRY_FIX, describe_failures
 from indexing.hooks import describe_text_faults
 from indexing.progress import get_index_progress
 
 
-class Command(StrataCommand):
+class Command(LocalCommand):
     help = "Show the progress of each index, and thresholds that were measured for another model."
     requires_system_checks = ["strata", "thresholds"]
 

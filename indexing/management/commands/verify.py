@@ -1,16 +1,15 @@
 from typing import Any
+from urllib.parse import quote
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandParser
 
-from core.api_client import open_api
-from core.commands import StrataCommand, limit_database_cache
+from core.api_client import ApiCommand
+from core.commands import limit_database_cache
 from indexing.health import RETRY_FIX
-from indexing.hooks import describe_text_faults
-from indexing.models import Index
 from indexing.verification import FINDINGS
 
 
-class Command(StrataCommand):
+class Command(ApiCommand):
     help = (
         "Compare documents, ledger and vector store in both directions. "
         "Exits with 0 only if they agree and no node has failed."
@@ -23,21 +22,18 @@ class Command(StrataCommand):
         )
 
     def handle(self, *, index: str | None, repair: bool, **options: Any) -> None:
-        names = list(Index.objects.not_being_removed().values_list("name", flat=True))
-        if index is not None and index not in names:
-            raise CommandError(f"There is no index named {index!r}; allowed: {', '.join(names)}.")
-        chosen = names if index is None else [index]
-        limit_database_cache()
+        names = [index] if index else self.api.list_indexes()
+        if not self.api.has_server:
+            limit_database_cache()
         reports = []
-        with open_api() as api:  # a running server owns the vector engine
-            for name in chosen:
-                report = api.post(f"indexes/{name}/verify/", {"repair": repair})
-                reports += [report, *report.pop("beside")]
+        for name in names:
+            path = f"indexes/{quote(name, safe='')}/verify/"
+            report = self.api.post(path, {"repair": repair})
+            for warning in report["warnings"]:
+                self.stderr.write(self.style.WARNING(warning))
+            reports += [report, *report["beside"]]
         for report in reports:
             self._print_report(report, repairs=repair)
-        for name in chosen:
-            if described := describe_text_faults(name):
-                self.stderr.write(self.style.WARNING(described[0]))
         if not all(report["is_sound"] for report in reports):
             self.stderr.write(
                 "There are differences. Documents that are being indexed will be synced; for the "

@@ -4,21 +4,22 @@ from functools import partial
 from typing import Any
 
 import httpx
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandParser
 
+from core.commands import StrataCommand
 from core.exceptions import StrataError
 from core.running_server import find_server
 
 CHECK_SECONDS = 30
 
 
-class Command(BaseCommand):
+class Command(StrataCommand):
     help = (
         "Serve MCP on standard input and output, for an agent on this machine. The answers come "
         "from a running service."
     )
     requires_system_checks = []
-    requires_migrations_checks = False
+    prepares_database = False
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument(
@@ -31,10 +32,7 @@ class Command(BaseCommand):
 
     def handle(self, *, url: str, **options: Any) -> None:
         find_service = partial(_find_service, url, os.environ.get("STRATA_KEY", ""))
-        try:
-            _check_service(*find_service())
-        except StrataError as error:
-            raise CommandError(error.with_fix()) from None
+        _check_service(*find_service())
         from mcp_server.bridge import serve_stdio  # imports the package mcp
 
         asyncio.run(serve_stdio(find_service))

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 from httpx_sse import EventSource
 
-from core.api_client import ApiClient, ApiCommand, open_api, require_success
+from core.api_client import ApiClient, ApiCommand, require_success
 from core.command_options import add_json_option, format_json, parse_json
 from core.exceptions import StrataError
 from retrieval.management.answer_printing import (
@@ -35,16 +35,15 @@ class Command(ApiCommand):
         for name in ("index", "pipeline", "limit"):
             if options[name] is not None:
                 body[name] = options[name]
-        with open_api() as api:
-            if json:
-                headers = {"Accept": "application/json"}
-                answer = api.send("POST", "ask", json=body, headers=headers).json()
-                self.stdout.write(format_json(answer))
-                return
-            try:
-                self._print_events(_stream_events(api, body))
-            except KeyboardInterrupt:  # the server stops writing the answer
-                raise SystemExit(128 + signal.SIGINT) from None
+        if json:
+            headers = {"Accept": "application/json"}
+            answer = self.api.send("POST", "ask", json=body, headers=headers).json()
+            self.stdout.write(format_json(answer))
+            return
+        try:
+            self._print_events(_stream_events(self.api, body))
+        except KeyboardInterrupt:  # the server stops writing the answer
+            raise SystemExit(128 + signal.SIGINT) from None
 
     def _print_events(self, events: Iterator[tuple[str, Any]]) -> None:
         found: dict[str, Any] = {}

@@ -3,7 +3,6 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils.module_loading import import_string
 
-from core.api_client import open_api
 from core.command_options import add_json_option, parse_assignments, parse_json
 from retrieval.management.answer_printing import AnswerCommand
 from retrieval.search import Mode
@@ -43,7 +42,6 @@ class Command(AnswerCommand):
         }
         if filter is not None:
             parameters["filter"] = parse_json(filter, "--filter")
-        with open_api() as api:
-            answer = api.post(f"search/{kind}", parameters)
+        answer = self.api.post(f"search/{kind}", parameters)
         self.printer = import_string(SEARCHES[kind].printer)
         self.print_answer(answer, as_json=json)

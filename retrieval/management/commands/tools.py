@@ -4,7 +4,6 @@ from urllib.parse import quote
 
 from django.core.management.base import CommandParser
 
-from core.api_client import open_api
 from core.command_options import add_json_option, parse_assignments, parse_json
 from retrieval.management.answer_printing import AnswerCommand
 
@@ -27,21 +26,20 @@ class Command(AnswerCommand):
     ) -> None:
         assignments = parse_assignments(arguments, "An argument")
         path = f"indexes/{quote(index, safe='')}/tools/"
-        with open_api() as api:
-            answer = api.get(path)
-            if tool is not None:
-                schemas = {each["name"]: each["parameters"] for each in answer["results"]}
-                # The API refuses an unknown tool.
-                properties = schemas.get(tool, {"properties": {}})["properties"]
-                answer = api.post(
-                    f"{path}{quote(tool, safe='')}/",
-                    {
-                        name: parse_json(value, name)
-                        if properties.get(name, {}).get("type") in TYPES_READ_AS_JSON
-                        else value
-                        for name, value in assignments.items()
-                    },
-                )
+        answer = self.api.get(path)
+        if tool is not None:
+            schemas = {each["name"]: each["parameters"] for each in answer["results"]}
+            # The API refuses an unknown tool.
+            properties = schemas.get(tool, {"properties": {}})["properties"]
+            answer = self.api.post(
+                f"{path}{quote(tool, safe='')}/",
+                {
+                    name: parse_json(value, name)
+                    if properties.get(name, {}).get("type") in TYPES_READ_AS_JSON
+                    else value
+                    for name, value in assignments.items()
+                },
+            )
         if tool is None and not json:
             self._print_tools(answer["results"])
         else:

@@ -4,9 +4,9 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from core.commands import StrataCommand, ensure_workers, reported_errors
+from core.api_client import ApiCommand
+from core.commands import reported_errors
 from core.progress_bars import progress_bar
-from core.running_server import ServerUnreachable, find_server
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
 from documents.serializers import render_artifacts
@@ -31,12 +31,14 @@ class Stage(Enum):
     EMBED = auto()
 
 
-class Command(StrataCommand):
+class Command(ApiCommand):
     help = (
         "Process files as an index would, and write the results as files to read and edit: the "
         "text (parsed.md) and the chunks with questions, summaries and fields (chunks.json). "
         "Nothing is embedded before --embed."
     )
+    changes_data = True  # the rows of the chunks that a person has edited
+    prepares_database = True
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("files", type=Path, nargs="+", metavar="FILE")
@@ -132,17 +134,11 @@ class Command(StrataCommand):
     def _add_to_index_and_wait(self, inspection: FileInspection) -> None:
         if not inspection.folder.has(CHUNKS_FILE_NAME):
             self._write_annotated_chunks(inspection)
-        server = find_server()
-        with ensure_workers() as works_here:
+        with self.api.working() as works_here:
             artifact = inspection.add_to_index()
             self.stdout.write(f"Added to {inspection.build} as artifact {artifact.pk}")
-            if server is not None:
-                try:
-                    server.reconcile()
-                except ServerUnreachable as error:
-                    raise CommandError(
-                        f"{error} The document is saved; the next strata serve embeds it."
-                    ) from None
+            if self.api.has_server:
+                self.api.wake_workers()
             elif not works_here:
                 self.stdout.write("The workers embed it. To see progress: strata status")
                 return

@@ -153,7 +153,7 @@ class TestWrite:
         return path
 
     def test_writes_the_lines_that_add_reads(self, xml, lines, capsys, monkeypatch):
-        monkeypatch.setattr("indexing.management.add_command.ensure_workers", _no_workers)
+        monkeypatch.setattr("core.api_client.has_embedded_store", lambda: False)
         call_command("import_acl", str(xml), "--write", str(lines))
         assert not Artifact.objects.exists()
 
@@ -194,10 +194,3 @@ class TestWrite:
             call_command("import_acl", *(each.format(xml=xml, lines=lines) for each in arguments))
 
         assert not lines.exists()
-
-
-class _no_workers:
-    def __enter__(self) -> bool:
-        return False
-
-    def __exit__(self, *error: object) -> None: ...
