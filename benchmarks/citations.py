@@ -10,10 +10,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from answers.citing import SUPPORTING_SHARE, measure_support
 from benchmarks.quality import BEIR
 from indexing.spec import SparseSpec
 from indexing.stores import get_bm25_encoder
-from retrieval.answers.citing import SUPPORTING_SHARE, measure_support
 
 SHARES = (0.1, 0.15, SUPPORTING_SHARE, 0.25, 0.3, 0.4)
 

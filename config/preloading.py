@@ -49,7 +49,7 @@ def preload_models_in_use() -> None:
 def preload_pipelines() -> None:
     """Load the query pipelines that the specs name. The first one imports Haystack and LlamaIndex,
     which takes seconds."""
-    from retrieval.pipelines.loading import get_pipeline
+    from answers.pipelines.loading import get_pipeline
 
     for name in {spec.search.pipeline for spec in get_specs().values()}:
         try:

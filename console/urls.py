@@ -13,8 +13,8 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 from django.views.generic import TemplateView
 
+from answers.views.pipelines_page import pipelines_page
 from console.context import list_app_pages
-from console.pipelines.view import pipelines_page
 
 
 def show_page(name: str, **values: Any) -> Callable[..., HttpResponseBase]:

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from answers.pipelines.declaring import find_pipeline_files
 from core.exceptions import InvalidInput
 from indexing.models import IndexBuild
 from retrieval.passages import AskRequest
-from retrieval.pipelines.declaring import find_pipeline_files
 from retrieval.search import MAX_ARTIFACTS, MAX_LIMIT, MAX_OFFSET, Hit, Mode, require_vectors
 
 FIRST_PAGE_SIZE = 10  # hits
@@ -119,7 +119,7 @@ class PipelineSystem:
             yield from self._search(query, limit)
 
     def _search(self, query: str, limit: int) -> list[HitLocation]:
-        from retrieval.pipelines.running import find_hits  # imports Haystack
+        from answers.pipelines.running import find_hits  # imports Haystack
 
         question = AskRequest(
             index=self.index, query=query, limit=limit, pipeline=self.name, wants_answer=False

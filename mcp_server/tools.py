@@ -14,6 +14,7 @@ import httpx
 from django.utils.module_loading import import_string
 
 from access.grants import Grant, Scope
+from answers.answer_stream import JoinedAnswer
 from core.apps import list_apps
 from core.exceptions import InvalidInput, StrataError
 from core.serializers import MAX_NAME_CHARS
@@ -21,7 +22,6 @@ from indexing.models import Index
 from mcp_server import rendering
 from mcp_server.operations import get_operation
 from retrieval.agent_tools import Tool
-from retrieval.answer_stream import JoinedAnswer
 from retrieval.hit_text import render_hits
 from retrieval.search_table import SEARCHES, describe_queries
 from retrieval.tools import list_tools as list_declared_tools

@@ -6,11 +6,11 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 
+from answers.pipelines.declaring import find_pipeline_files, read_declarations
+from answers.pipelines.loading import load_pipeline
 from indexing.embedding import minilm
 from indexing.spec.loaded import get_specs
 from retrieval.exceptions import InvalidPipeline
-from retrieval.pipelines.declaring import find_pipeline_files, read_declarations
-from retrieval.pipelines.loading import load_pipeline
 
 
 @register("strata")

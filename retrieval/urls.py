@@ -2,10 +2,10 @@
 
 from django.urls import path
 
+from answers.views.ask import answer_question
+from answers.views.pipelines import PipelineListView
 from core.routes import api_paths
 from retrieval.search_table import SEARCHES
-from retrieval.views.ask import answer_question
-from retrieval.views.pipelines import PipelineListView
 from retrieval.views.searches import FacetsView, ToolViewSet, make_search_view
 from retrieval.views.sources import PagePassagesView, SourceView
 from retrieval.views.text_vectors import EmbedView

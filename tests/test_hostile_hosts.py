@@ -9,6 +9,7 @@ from django.test import RequestFactory
 from pydantic import BaseModel
 
 from access.exceptions import SignInRefused
+from answers.cross_encoders import RerankEndpoint
 from core.exceptions import StrataError
 from documents import fetching
 from documents.exceptions import AddressUnavailable, ReaderUnavailable, Unparsable
@@ -19,7 +20,6 @@ from indexing.spec import EmbeddingSpec
 from language.exceptions import LanguageModelUnavailable
 from language.llm import LanguageModel
 from presets.papers.anthology import downloading
-from retrieval.cross_encoders import RerankEndpoint
 from sign_in import openid
 from tests.hostile import HostileHost, hostile_host
 

@@ -18,6 +18,22 @@ from time import process_time
 import numpy as np
 import pytest
 
+from answers.citing import find_citations
+from answers.pipelines.declaring import parse_declaration
+from answers.pipelines.identifier_lookup import find_identifier_matches
+from answers.questions.clauses import extract_topic
+from answers.questions.english.answer_types import has_requested_kind_of_answer
+from answers.questions.english.names import (
+    find_mark_clauses,
+    find_name_clauses,
+    find_person_clauses,
+    find_unknown_names,
+)
+from answers.questions.english.rules import MAX_PARSED_CHARS, find_quoted_spans
+from answers.questions.english.years import find_year_clauses
+from answers.questions.values import MarkLookup, NameLookup, PersonLookup
+from answers.questions.wordings import extract_keywords, is_question
+from answers.quoting import join_wrapped_lines, select_quotations
 from concepts.models import normalise_name
 from concepts.quote_matching import find_quote
 from core.exceptions import InvalidInput
@@ -40,29 +56,13 @@ from indexing.spec import (
 )
 from indexing.stores import get_bm25_encoder
 from presets.papers.anthology.papers import to_plain_text
-from retrieval.answers.citing import find_citations
-from retrieval.answers.quoting import join_wrapped_lines, select_quotations
 from retrieval.exceptions import InvalidPipeline
 from retrieval.filters import parse_filter
-from retrieval.pipelines.declaring import parse_declaration
-from retrieval.pipelines.identifier_lookup import find_identifier_matches
-from retrieval.questions.clauses import extract_topic
-from retrieval.questions.english.answer_types import has_requested_kind_of_answer
-from retrieval.questions.english.names import (
-    find_mark_clauses,
-    find_name_clauses,
-    find_person_clauses,
-    find_unknown_names,
-)
-from retrieval.questions.english.rules import MAX_PARSED_CHARS, find_quoted_spans
-from retrieval.questions.english.years import find_year_clauses
-from retrieval.questions.values import MarkLookup, NameLookup, PersonLookup
-from retrieval.questions.wordings import extract_keywords, is_question
 from summaries.extractive import match_field_values, summarise_in_one_line, summarise_texts
 from summaries.processing.pages import format_pages, read_pages
+from tests.answers.making import make_context
 from tests.documents.parsing.conftest import LIMITS
 from tests.indexing.chunking.fakes import cut
-from tests.retrieval.answers.making import make_context
 from text.question_languages import is_in_languages
 from text.quotable_sentences import find_quotable_sentences
 from text.sentences import find_sentences

@@ -28,7 +28,7 @@ STRATA_DATA_DIR = read_data_dir()
 STRATA_SPECS_DIR = read_folder("STRATA_SPECS_DIR", STRATA_PROJECT_DIR / "specs")
 # One folder for each index with golden queries, by which its new builds are measured.
 STRATA_GOLDEN_DIR = read_folder("STRATA_GOLDEN_DIR", STRATA_PROJECT_DIR / "golden")
-# Query pipelines in addition to those in retrieval/pipelines: one YAML file each.
+# Query pipelines in addition to those in answers/pipelines: one YAML file each.
 STRATA_PIPELINES_DIR = read_folder("STRATA_PIPELINES_DIR", STRATA_PROJECT_DIR / "pipelines")
 STRATA_PROMPTS_DIR = BASE_DIR / "templates" / "prompts"
 
@@ -42,6 +42,7 @@ INSTALLED_APPS = [
     "indexing.apps.IndexingConfig",
     "summaries.apps.SummariesConfig",
     "retrieval.apps.RetrievalConfig",
+    "answers.apps.AnswersConfig",
     "spaces.apps.SpacesConfig",
     "concepts.apps.ConceptsConfig",
     "backup.apps.BackupConfig",

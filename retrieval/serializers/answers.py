@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
+from answers.relevance import Relevance
 from documents.models import Source
 from documents.serializers import render_reference
 from retrieval.fusion import Explanation
 from retrieval.hits import get_hit_renderer
 from retrieval.passages import AskRequest, Passage, PipelineHits
-from retrieval.relevance import Relevance
 from retrieval.search import (
     ArtifactGroup,
     HierarchicalAnswer,

@@ -7,6 +7,7 @@ from django.http import QueryDict
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from answers.questions.follow_ups import MAX_TURNS
 from core.exceptions import InvalidInput, Malformed
 from core.http_formats import load_json
 from core.openapi import with_example
@@ -19,7 +20,6 @@ from core.serializers import (
 )
 from core.text import is_storable
 from retrieval.facets import MAX_FACET_VALUES
-from retrieval.questions.follow_ups import MAX_TURNS
 from retrieval.search import (
     DEFAULT_ARTIFACTS,
     MAX_ARTIFACTS,

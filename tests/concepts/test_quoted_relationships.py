@@ -3,20 +3,20 @@
 import pytest
 
 from access.grants import EVERYTHING, Grant
+from answers.pipelines.answer_synthesiser import AnswerSynthesiser
+from answers.pipelines.context_builder import ContextBuilder
+from answers.pipelines.multi_query_retriever import MultiQueryRetriever
+from answers.pipelines.running import find_hits
 from concepts.instances import add_instance
 from concepts.models import Instance, RelationshipType
 from concepts.quoted_relationships import MAX_RELATIONSHIPS, find_quoted_relationships
 from concepts.services import create_concept, create_relationship_type, relate_concepts
 from documents.models import Source
 from retrieval.passages import AskRequest
-from retrieval.pipelines.answer_synthesiser import AnswerSynthesiser
-from retrieval.pipelines.context_builder import ContextBuilder
-from retrieval.pipelines.multi_query_retriever import MultiQueryRetriever
-from retrieval.pipelines.running import find_hits
 from retrieval.serializers.answers import render_pipeline_hits
+from tests.answers.making import make_context
 from tests.factories import give, load_index, sync
 from tests.language.test_llm import Endpoint, endpoint, streams
-from tests.retrieval.answers.making import make_context
 
 __all__ = ["endpoint"]  # a fixture
 

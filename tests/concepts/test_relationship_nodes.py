@@ -3,6 +3,8 @@
 import pytest
 
 from access.grants import Grant
+from answers.pipelines.multi_query_retriever import MultiQueryRetriever
+from answers.pipelines.quoted_passage_retriever import QuotedPassageRetriever
 from concepts import services, tasks
 from concepts.instances import add_instance
 from concepts.models import Concept, Relationship, RelationshipType
@@ -10,8 +12,6 @@ from concepts.retrievers import RelationshipTypeRetriever
 from indexing.models import Node
 from indexing.services import plan_unannounced_standalone_nodes
 from indexing.stores import get_store
-from retrieval.pipelines.multi_query_retriever import MultiQueryRetriever
-from retrieval.pipelines.quoted_passage_retriever import QuotedPassageRetriever
 from tests.concepts.conftest import INDEX
 from tests.concepts.test_searches import search_knowledge
 from tests.factories import give, sync

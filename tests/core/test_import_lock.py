@@ -12,8 +12,8 @@ import django
 django.setup()
 from core.import_lock import import_lock
 from indexing.text_nodes import make_text_node
-from retrieval.pipelines.declaring import read_declaration
-from retrieval.pipelines.loading import load_pipeline
+from answers.pipelines.declaring import read_declaration
+from answers.pipelines.loading import load_pipeline
 from language.llm import _import_clients
 
 def import_models():

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from answers.pipelines.declaring import parse_declaration
+from answers.pipelines.identifier_lookup import IdentifierLookup
 from evaluation.management.commands.measure_thresholds import _read_questions
 from indexing.embedding.huggingface_model import load_huggingface
 from indexing.exceptions import InvalidSpec
@@ -18,8 +20,6 @@ from indexing.spec import (
 )
 from indexing.spec.sections import STORED
 from retrieval.exceptions import InvalidPipeline
-from retrieval.pipelines.declaring import parse_declaration
-from retrieval.pipelines.identifier_lookup import IdentifierLookup
 from tests.written import make_build
 
 ENDLESS = "(?:(?:aaa?){1,100}){1,100}c"  # doubles with each letter of a text

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from answers.questions.llm_filters import ModelReading
+from answers.questions.wordings import ModelWordings
 from concepts.extraction import make_extraction_schema
 from indexing.spec import IndexSpec, QuestionSpec
 from language.response_schemas import make_response_format
-from retrieval.questions.llm_filters import ModelReading
-from retrieval.questions.wordings import ModelWordings
 from summaries.writers import make_annotation_schema, make_summary_schema
 
 SPEC = IndexSpec.model_validate(

@@ -175,7 +175,7 @@ PAGES: dict[str, list[tuple[str, str | int] | tuple[str, str | int, str]]] = {
         ("strata tools physio search_by_muscle_group group=lower_back limit=5", "back"),
         ("strata api GET indexes/library/artifacts/ --query title=tide", TALK),
     ],
-    "retrieval/pipelines/papers.yaml": [("like P19-1001", "P19-1001", "ask?index=papers")],
+    "answers/pipelines/papers.yaml": [("like P19-1001", "P19-1001", "ask?index=papers")],
     "retrieval/views/searches.py": [
         ('{"exercise": "nordic curl", "limit": 5}', "nordic", f"{TOOLS}_by_exercise/"),
     ],

@@ -11,9 +11,9 @@ from weakref import WeakKeyDictionary
 import pytest
 
 from access.grants import Grant
+from answers.questions import values
 from documents.models import Artifact
 from evidence.models import EvidenceReference
-from retrieval.questions import values
 from retrieval.visible_points import GROUPS_FIELD, VisiblePoints
 from tests.clients import session_with_rights
 from tests.tenants.conftest import NAMES, TENANTS, canary
@@ -170,7 +170,7 @@ SHOW_ALL = {
     "emergent pairs": ("concepts.models.EmergentPairQuerySet.visible_to", "rows"),
     "judgements": ("evaluation.viewsets.is_visible", "q"),
     "summaries": ("summaries.viewsets.is_visible", "q"),
-    "explanations": ("retrieval.pipelines.explaining.is_visible", "q"),
+    "explanations": ("answers.pipelines.explaining.is_visible", "q"),
     "references of findings": ("evidence.models.is_visible", "q"),
 }
 
