@@ -5,7 +5,7 @@ import hashlib
 import json
 import logging
 import secrets
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -13,12 +13,12 @@ from typing import Any, Final
 from django.core.cache import cache
 
 from access.grants import Grant
+from answers.asking import Answer, AskRequest, PipelineHits
 from answers.pipelines.running import run_pipeline
 from core.exceptions import InvalidInput
 from documents.groups import is_visible
 from indexing.models import Node
 from retrieval.event_loop import run_in_thread
-from retrieval.passages import Answer, AskRequest, PipelineHits
 
 logger = logging.getLogger(__name__)
 
@@ -76,15 +76,19 @@ class JoinedAnswer:
         self._notes: list[str] = []
         self._pieces: list[str] = []
 
-    def add(self, kind: str, data: dict[str, Any]) -> None:
+    def add(self, kind: str, data: Mapping[str, Any]) -> str | None:
+        """Add an event. Returns what to tell whoever waits."""
         if kind == "chunk":
             self._pieces.append(data["text"])
-        else:
-            self.content |= data
-            self._notes += data["notes"]
+            return self._pieces[-1]
+        self.content |= data
+        self._notes += data["notes"]
+        return f"Found {len(data['hits'])} passages." if kind == "metadata" else None
 
     def break_off(self, error: Exception) -> None:
-        """Keep what was found, without the answer."""
+        """Keep what was found, without the answer. Raises ``error``: nothing was found yet."""
+        if not self.content:
+            raise error
         self._pieces, self._notes = [], [*self._notes, f"No answer was written: {error}"]
         self.content |= make_done_data(None)
 

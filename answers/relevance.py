@@ -14,6 +14,7 @@ from documents.models import Artifact
 from indexing.sparse_vectors import encode_sparse_query
 from indexing.stores import Match, Query, ScoredPoint, get_bm25_encoder
 from retrieval.filters import all_of
+from retrieval.relevance import Relevance
 from retrieval.search.query_vectors import (
     SynonymGroups,
     add_synonyms,
@@ -28,33 +29,11 @@ from text.words import fold_words, split_words
 
 MAX_POINTS_CHECKED: Final = 10  # the points that share most words with a query
 MAX_WORDS_LOOKED_UP: Final = 12  # of a query, one by one
-MAX_WORDS_NAMED: Final = 5  # of those that no passage has
 MAX_TITLES_CHECKED: Final = 100
 MIN_STEM_CHARS: Final = 4
 _TEXT_FIELDS: Final = (
     "artifact_title", "heading", "text", "question", "chunk_text", "summary_text",
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Relevance:
-    """``is_relevant``: whether an index has passages about a query; None if it cannot be told, and
-    then ``untested`` says why, if anything can be done about it. ``missing``: the words of an
-    irrelevant query that no passage has."""
-
-    is_relevant: bool | None
-    missing: tuple[str, ...] = ()
-    untested: str = ""
-
-    @property
-    def reason(self) -> str:
-        """Why it is not relevant, as a clause."""
-        if not self.missing:
-            return "no passage is similar to it, and none has all of its words"
-        quoted = [f"“{word}”" for word in self.missing[:MAX_WORDS_NAMED]]
-        *others, last = quoted
-        listed = f"{', '.join(others)} or {last}" if others else last
-        return f"no passage is similar to it, and none mentions {listed}"
 
 
 def join_relevance(tested: Sequence[Relevance]) -> Relevance:

@@ -7,11 +7,12 @@ from typing import Any, Final
 from django.conf import settings
 
 from access.grants import Grant
+from answers.exceptions import InvalidPipeline, UnknownPipeline
 from answers.pipelines.declaring import read_declaration
-from answers.relevance import Relevance, RelevanceTest, has_all_words, join_relevance
+from answers.relevance import RelevanceTest, has_all_words, join_relevance
 from core.exceptions import InvalidInput
-from retrieval.exceptions import InvalidPipeline, UnknownPipeline
 from retrieval.ledger import LiveBuild
+from retrieval.relevance import Relevance
 from retrieval.search.multi_query import choose_passage_kind
 from retrieval.search.query_vectors import NOTE_START
 from retrieval.search.request import Mode

@@ -1,11 +1,13 @@
-"""Preload embedding models, the vector store and query pipelines before the first request."""
+"""Preload embedding models, the vector store and what apps need before the first request."""
 
 import gc
 import logging
 from collections.abc import Sequence
 
 from django.db import connection
+from django.utils.module_loading import import_string
 
+from core.apps import list_apps
 from core.exceptions import StrataError
 from documents.models import Artifact
 from indexing import embedding
@@ -46,23 +48,17 @@ def preload_models_in_use() -> None:
         connection.close()  # nothing else closes the connection of this thread
 
 
-def preload_pipelines() -> None:
-    """Load the query pipelines that the specs name. The first one imports Haystack and LlamaIndex,
-    which takes seconds."""
-    from answers.pipelines.loading import get_pipeline
-
-    for name in {spec.search.pipeline for spec in get_specs().values()}:
-        try:
-            get_pipeline(name)
-        except StrataError as error:
-            logger.warning("A query pipeline was not loaded: %s", error)
+def preload_apps() -> None:
+    for app in list_apps():
+        if app.preload:
+            import_string(app.preload)()
 
 
 def preload_all() -> None:
     for problem in get_invalid_specs().values():
         logger.warning("%s The other indexes are served.", problem)
     preload_models_and_store()
-    preload_pipelines()
+    preload_apps()
     freeze_loaded_objects()
 
 

@@ -38,8 +38,8 @@ from documents.originals import require_free_disk
 
 R = TypeVar("R")
 
-STREAM_PATH: Final = "/api/v1/ask"
-ASYNCHRONOUS_PATHS: Final = {STREAM_PATH}.union(*(app.asynchronous_paths for app in list_apps()))
+STREAMING_PATHS: Final = frozenset[str]().union(*(app.streaming_paths for app in list_apps()))
+ASYNCHRONOUS_PATHS: Final = STREAMING_PATHS.union(*(app.asynchronous_paths for app in list_apps()))
 SPOOL_BLOCK_BYTES: Final = 2**20  # written to the file in one call
 SEND_BLOCK_BYTES: Final = 2**18  # a client has STRATA_WRITE_SECONDS to read it
 
@@ -89,7 +89,7 @@ async def _handle_request(scope: dict[str, Any], receive: Any, send: Any) -> Non
                 return
             await body.receive_large(preview.response.max_bytes)
         if scope["path"] in ASYNCHRONOUS_PATHS:
-            with _counting_streams() if scope["path"] == STREAM_PATH else nullcontext():
+            with _counting_streams() if scope["path"] in STREAMING_PATHS else nullcontext():
                 await _answer_on_loop(scope, body, receive, send)
             return
         environ |= {"wsgi.input": body.file, "CONTENT_LENGTH": str(body.byte_count)}

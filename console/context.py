@@ -14,4 +14,5 @@ def list_app_pages() -> list[str]:
 
 def menu(request: HttpRequest) -> dict[str, Any]:
     """A context processor."""
-    return {"app_pages": list_app_pages()}
+    choices = [app.search_choices for app in list_apps() if app.search_choices]
+    return {"app_pages": list_app_pages(), "search_choices": choices}

@@ -13,7 +13,6 @@ from django.views.decorators.csrf import ensure_csrf_cookie
 from django.views.decorators.http import require_safe
 from django.views.generic import TemplateView
 
-from answers.views.pipelines_page import pipelines_page
 from console.context import list_app_pages
 
 
@@ -41,5 +40,4 @@ urlpatterns = [
     path("keys/", show_page("keys"), name="keys"),
     path("settings/", show_page("settings"), name="settings"),
     *(path(f"{name}/", show_page(name), name=name) for name in list_app_pages()),
-    path("pipelines/", pipelines_page, name="pipelines"),
 ]

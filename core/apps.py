@@ -68,10 +68,14 @@ class StrataApp(AppConfig):
 
     urls: ClassVar[str] = ""  # a module of URLs, below the root
     api_urls: ClassVar[str] = ""  # a module of URLs, below ``/api/v1/``
-    # Paths whose views are asynchronous, and those that wait for a host that is not the operator's.
+    # Paths whose views are asynchronous, those of them whose answers are sent while they are made,
+    # and those that wait for a host that is not the operator's.
     asynchronous_paths: ClassVar[frozenset[str]] = frozenset()
+    streaming_paths: ClassVar[frozenset[str]] = frozenset()
     slow_paths: ClassVar[frozenset[str]] = frozenset()
     page: ClassVar[str] = ""  # its address, the folder of its template, and its name in the menu
+    search_choices: ClassVar[str] = ""  # a template: further choices of the page *Search*
+    preload: ClassVar[str] = ""  # a function that loads what requests should not wait for
     kinds: ClassVar[Sequence[Kind]] = ()
     embedding_providers: ClassVar[Sequence[EmbeddingProvider]] = ()
     # Sections of specs: the name of each, and its class, an ``indexing.spec.AppSection``.

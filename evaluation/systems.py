@@ -8,10 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from answers.pipelines.declaring import find_pipeline_files
 from core.exceptions import InvalidInput
 from indexing.models import IndexBuild
-from retrieval.passages import AskRequest
+from retrieval.hooks import find_pipelines
 from retrieval.search import MAX_ARTIFACTS, MAX_LIMIT, MAX_OFFSET, Hit, Mode, require_vectors
 
 FIRST_PAGE_SIZE = 10  # hits
@@ -49,7 +48,7 @@ SEARCH_MODES = {
 def check_system_name(name: str) -> None:
     """Check the name of a system that a run may measure. Raises ``InvalidInput``: there is neither
     a mode nor a pipeline of this name."""
-    names = [*SEARCH_MODES, *find_pipeline_files()]
+    names = [*SEARCH_MODES, *find_pipelines()]
     if name not in names:
         raise InvalidInput(
             f"There is no mode or pipeline named {name[:100]!r}.", field="systems", allowed=names
@@ -119,14 +118,10 @@ class PipelineSystem:
             yield from self._search(query, limit)
 
     def _search(self, query: str, limit: int) -> list[HitLocation]:
-        from answers.pipelines.running import find_hits  # imports Haystack
-
-        question = AskRequest(
-            index=self.index, query=query, limit=limit, pipeline=self.name, wants_answer=False
-        )
-        found = find_hits(question)
-        require_vectors(found.notes)
-        return [_location_of(passage.hit) for passage in found.passages]
+        pipelines = find_pipelines()[self.name]
+        hits, notes = pipelines.find_hits(self.index, query, pipeline=self.name, limit=limit)
+        require_vectors(notes)
+        return [_location_of(hit) for hit in hits]
 
 
 EvaluatedSystem = ModeSystem | PipelineSystem

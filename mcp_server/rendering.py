@@ -10,11 +10,7 @@ import yaml
 from retrieval.hit_text import (
     fence,
     format_place,
-    format_relationship,
     join,
-    list_notes,
-    one_line,
-    render_hits,
 )
 
 Content = Mapping[str, Any]
@@ -23,25 +19,6 @@ Content = Mapping[str, Any]
 def render_as_yaml(content: Content) -> str:
     text: str = yaml.safe_dump(dict(content), allow_unicode=True, sort_keys=False, width=1_000)
     return text
-
-
-def render_ask(content: Content) -> str:
-    """The answer, whose marks such as [1] name the passages below it."""
-    refusal = content.get("refusal") or {}
-    refused = " ".join(filter(None, (refusal.get("detail"), refusal.get("fix"))))
-    answer = content.get("answer")
-    parts = [fence(answer) if answer else refused or "There is no answer."]
-    parts += list_notes(content)
-    cited = content.get("citations", ())
-    parts += [
-        f"Note: passage [{number}] does not support a sentence that cites it."
-        for number in sorted({each["number"] for each in cited if not each["is_supported"]})
-    ]
-    if hits := content.get("hits"):
-        parts += ["# Passages", render_hits({"hits": hits})]
-    if edges := content.get("relationships"):
-        parts.append("\n".join(["# Relationships", *map(_format_quoted_relationship, edges)]))
-    return "\n\n".join(parts)
 
 
 def render_source(content: Content) -> str:
@@ -70,11 +47,6 @@ def render_error(problem: Content) -> str:
     if fix := problem.get("fix"):
         parts.append(fix)
     return " ".join(parts)
-
-
-def _format_quoted_relationship(edge: Content) -> str:
-    quotes = [f'"{one_line(each["quote"])}" [{each["number"]}]' for each in edge["quotes"]]
-    return f"{format_relationship(edge)}: {' '.join(quotes)}"
 
 
 def _format_index(index: Content) -> str:

@@ -5,23 +5,23 @@ A tool sends requests to REST; schemas of arguments come from REST's serializers
 (``mcp_server.operations``) and from the specs.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Final
 
 import httpx
 from django.utils.module_loading import import_string
+from httpx_sse import ServerSentEvent
 
 from access.grants import Grant, Scope
-from answers.answer_stream import JoinedAnswer
 from core.apps import list_apps
 from core.exceptions import InvalidInput, StrataError
 from core.serializers import MAX_NAME_CHARS
 from indexing.models import Index
 from mcp_server import rendering
 from mcp_server.operations import get_operation
-from retrieval.agent_tools import Tool
+from retrieval.agent_tools import JoinedEvents, Tool
 from retrieval.hit_text import render_hits
 from retrieval.search_table import SEARCHES, describe_queries
 from retrieval.tools import list_tools as list_declared_tools
@@ -81,27 +81,6 @@ async def search(
 
 def _render_search(answer: Mapping[str, Any], arguments: Arguments) -> str:
     return SEARCHES[arguments.get("kind", DEFAULT_KIND)].to_text(answer)
-
-
-async def ask(
-    api: httpx.AsyncClient, arguments: Arguments, report: ReportProgress
-) -> dict[str, Any]:
-    """Report each event of the answer. After an error, which is the last, keep what was found."""
-    answer = JoinedAnswer()
-    count = 0
-    async for event in get_operation("ask_by_body").stream(api, arguments):
-        data = event.json()
-        if event.event == "error":
-            error = StrataError.from_json(data)
-            if not answer.content:
-                raise error
-            answer.break_off(error)
-            continue
-        answer.add(event.event, data)
-        count += 1
-        found = f"Found {len(data['hits'])} passages." if event.event == "metadata" else None
-        await report(count, None, data.get("text", found))
-    return answer.as_json()
 
 
 async def call_declared_tool(
@@ -164,6 +143,20 @@ def _name_search(kind: str) -> str:
 # --- The table -------------------------------------------------------------------------------
 
 
+async def _join(
+    joined: JoinedEvents, events: AsyncIterator[ServerSentEvent], report: ReportProgress
+) -> dict[str, Any]:
+    """Report each event of an answer. An error is the last."""
+    count = 0
+    async for event in events:
+        if event.event == "error":
+            joined.break_off(StrataError.from_json(event.json()))
+            continue
+        count += 1
+        await report(count, None, joined.add(event.event, event.json()))
+    return joined.as_json()
+
+
 def _make_tool(declared: Tool) -> AgentTool:
     """A tool that is the first of the operations, with the same arguments."""
     operation_id = declared.operations[0]
@@ -172,7 +165,10 @@ def _make_tool(declared: Tool) -> AgentTool:
     async def call(
         api: httpx.AsyncClient, arguments: Arguments, report: ReportProgress
     ) -> dict[str, Any]:
-        return await get_operation(operation_id).send(api, arguments)
+        operation = get_operation(operation_id)
+        if declared.join_events is None:
+            return await operation.send(api, arguments)
+        return await _join(declared.join_events(), operation.stream(api, arguments), report)
 
     return AgentTool(
         name=declared.name,
@@ -232,16 +228,6 @@ TOOLS: Final[Mapping[str, AgentTool]] = {
             make_search_schema,
             _render_search,
             is_public=True,
-        ),
-        AgentTool(
-            "ask",
-            ask,
-            Scope.SEARCH,
-            ("ask_by_body", "ask"),
-            "Ask a question in a whole sentence. The answer cites the passages below it by their "
-            "numbers. Filters such as years and names are read from the question.",
-            lambda: get_operation("ask_by_body").schema,
-            lambda answer, arguments: rendering.render_ask(answer),
         ),
         *map(_make_tool, CORE_TOOLS),
         *(

@@ -2,8 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from django.db import close_old_connections
 
@@ -26,21 +25,3 @@ async def run_in_thread(function: Callable[P, R], *args: P.args, **kwargs: P.kwa
             close_old_connections()
 
     return await asyncio.to_thread(call_and_close_connections)
-
-
-T = TypeVar("T", bound=type)
-
-
-def add_run_async(component: T) -> T:
-    """Add a ``run_async`` that calls ``run`` in a thread, so that the event loop is not blocked.
-
-    Haystack can do this itself, but does not close the thread's stale database connections.
-    """
-    run: Callable[..., Any] = component.run  # type: ignore[attr-defined]
-
-    @wraps(run)
-    async def run_async(self: Any, **inputs: Any) -> Any:
-        return await run_in_thread(run, self, **inputs)
-
-    component.run_async = run_async  # type: ignore[attr-defined]
-    return component

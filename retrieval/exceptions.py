@@ -1,6 +1,6 @@
 """Exceptions of retrieval."""
 
-from core.exceptions import Conflict, Unknown, Unprocessable
+from core.exceptions import Conflict, Unknown
 
 
 class UnknownSource(Unknown):
@@ -19,16 +19,3 @@ class UnavailableTool(Conflict):
     """The live build lacks what the tool searches."""
 
     code = "unavailable_tool"
-
-
-class UnknownPipeline(Unknown):
-    """There is no query pipeline of this name."""
-
-    code = "unknown_pipeline"
-
-
-class InvalidPipeline(Unprocessable):
-    """A query pipeline's file is not valid."""
-
-    code = "invalid_pipeline"
-    is_about_setup = True

@@ -8,8 +8,8 @@ from uuid import UUID
 from django.utils.module_loading import import_string
 
 from access.grants import Grant
-from answers.search_relevance import judge_search
 from core.apps import list_apps
+from retrieval.hooks import judge_search
 from retrieval.request_cache import keep_for_request
 from retrieval.search import find_only_index
 from retrieval.searches import Search

@@ -1,9 +1,7 @@
-"""URL routes of searches, questions, tools, pipelines and sources, below ``api/v1/``."""
+"""URL routes of searches, tools and sources, below ``api/v1/``."""
 
 from django.urls import path
 
-from answers.views.ask import answer_question
-from answers.views.pipelines import PipelineListView
 from core.routes import api_paths
 from retrieval.search_table import SEARCHES
 from retrieval.views.searches import FacetsView, ToolViewSet, make_search_view
@@ -12,12 +10,10 @@ from retrieval.views.text_vectors import EmbedView
 
 urlpatterns = [
     *(each for name in SEARCHES for each in api_paths(f"search/{name}", make_search_view(name))),
-    path("ask", answer_question, name="ask"),
     *api_paths("indexes/<str:index>/facets", FacetsView),
     *api_paths("indexes/<str:index>/embed", EmbedView),
     path("indexes/<str:index>/tools/", ToolViewSet.as_view({"get": "list"}), name="tool-list"),
     *api_paths("indexes/<str:index>/tools/<str:name>/", ToolViewSet, {"post": "call"}, name="tool"),
-    path("pipelines/", PipelineListView.as_view(), name="pipeline-list"),
     path("sources/<uuid:source_id>/", SourceView.as_view(), name="source"),
     path("pages/<uuid:page_id>/passages", PagePassagesView.as_view(), name="page-passages"),
 ]

@@ -1,6 +1,6 @@
 """The apps without which the service runs."""
 
 OPTIONAL = (
-    "audit", "backup", "concepts", "evaluation", "evidence", "mcp_server", "presets.papers",
-    "sign_in", "spaces", "webhooks",
+    "answers", "audit", "backup", "concepts", "evaluation", "evidence", "mcp_server",
+    "presets.papers", "sign_in", "spaces", "webhooks",
 )  # fmt: skip

@@ -45,7 +45,11 @@ given = {"title": "Herons", "pages": ["The heron waits in shallow water."]}
 added = client.post("/api/v1/indexes/plain/artifacts/", given, format="json")
 assert added.status_code in (200, 201, 202), added.content
 tasks.reconcile_indexes()
-for path in ("search/pages?index=plain&q=heron", "ask?index=plain&q=what waits in water"):
+questions = ["search/pages?index=plain&q=heron", "ask?index=plain&q=what waits in water"]
+if not apps.is_installed("answers"):
+    assert client.get(f"/api/v1/{questions.pop()}").status_code == 404
+    assert b'value="ask"' not in client.get("/").content
+for path in questions:
     answer = client.get(f"/api/v1/{path}", HTTP_ACCEPT="application/json")
     assert answer.json()["hits"][0]["verdict"] == "exact", answer.content
 client.delete(f"/api/v1/artifacts/{added.json()['id']}/")

@@ -19,6 +19,7 @@ import numpy as np
 import pytest
 
 from answers.citing import find_citations
+from answers.exceptions import InvalidPipeline
 from answers.pipelines.declaring import parse_declaration
 from answers.pipelines.identifier_lookup import find_identifier_matches
 from answers.questions.clauses import extract_topic
@@ -56,7 +57,6 @@ from indexing.spec import (
 )
 from indexing.stores import get_bm25_encoder
 from presets.papers.anthology.papers import to_plain_text
-from retrieval.exceptions import InvalidPipeline
 from retrieval.filters import parse_filter
 from summaries.extractive import match_field_values, summarise_in_one_line, summarise_texts
 from summaries.processing.pages import format_pages, read_pages

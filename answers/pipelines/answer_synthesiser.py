@@ -10,6 +10,7 @@ from typing import Any, Final
 from haystack import component
 
 import strata_types
+from answers.asking import Answer
 from answers.citing import find_citations, make_citation
 from answers.quoting import select_quotations
 from answers.relationships import select_named, state_relationship
@@ -22,7 +23,7 @@ from indexing.stores import get_bm25_encoder
 from language import llm
 from language.exceptions import LanguageModelError
 from language.prompts import Prompt, read_prompt_template, render_prompt
-from retrieval.passages import Answer, AnswerContext, QuotedRelationship
+from retrieval.passages import AnswerContext, QuotedRelationship
 from retrieval.search.query_vectors import embed_query
 
 EXTRACTIVE_MODEL_NAME: Final = "extractive"

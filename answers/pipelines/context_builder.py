@@ -7,8 +7,8 @@ from typing import Any
 from haystack import component
 
 from access.grants import EVERYTHING, Grant
+from answers.pipelines.run_async import add_run_async
 from core.exceptions import InvalidInput
-from retrieval.event_loop import add_run_async
 from retrieval.hooks import find_quoted_relationships
 from retrieval.passages import AnswerContext, Passage, QuotedRelationship
 from retrieval.search import Verdict

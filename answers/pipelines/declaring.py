@@ -13,9 +13,9 @@ from typing import Any, Final, Literal
 from django.conf import settings
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from answers.exceptions import InvalidPipeline, UnknownPipeline
 from core.plain_yaml import NotPlainYaml, load_yaml
 from indexing.spec import NAME_PATTERN
-from retrieval.exceptions import InvalidPipeline, UnknownPipeline
 
 # Class name of each component -> its module.
 COMPONENTS: Final[dict[str, str]] = {
@@ -35,6 +35,7 @@ HITS_COMPONENT_TYPE: Final = "ContextBuilder"  # whose passages are the hits
 
 _COMPONENT_NAME_PATTERN = re.compile(r"[a-z][a-z0-9_]{0,62}")
 _BUILT_IN_FOLDER = Path(__file__).parent
+_FORMER_PACKAGE: Final = "retrieval.pipelines"  # in files that Haystack wrote for release 0.2.0
 
 
 class _Frozen(BaseModel):
@@ -158,9 +159,8 @@ def _check_components(declaration: PipelineDeclaration) -> None:
                 "letter, then lowercase letters, digits and underscores."
             )
         known = COMPONENTS.get(component.type_name)
-        if known is None or component.type not in {
-            component.type_name, f"{known}.{component.type_name}"
-        }:  # fmt: skip
+        module = component.type.rpartition(".")[0].replace(_FORMER_PACKAGE, __package__)
+        if known is None or module not in {"", known}:
             raise InvalidPipeline(
                 f"{file}: components.{name}.type: there is no component {component.type[:100]!r}.",
                 allowed=COMPONENTS,

@@ -9,9 +9,9 @@ from haystack import component
 from numpy.typing import NDArray
 
 from access.grants import EVERYTHING, Grant
+from answers.pipelines.run_async import add_run_async
 from core.exceptions import InvalidInput
 from core.marginal_relevance import choose_by_marginal_relevance
-from retrieval.event_loop import add_run_async
 from retrieval.passages import Passage
 from retrieval.search.targets import find_builds, make_targets
 from retrieval.visible_points import VisiblePoints

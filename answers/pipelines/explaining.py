@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from access.grants import Grant
+from answers.asking import AskRequest, PipelineHits, QueryRanking
 from answers.pipelines.empty_results import split_conditions
 from answers.pipelines.loading import LoadedPipeline
 from documents.groups import is_visible
@@ -13,7 +14,7 @@ from indexing.models import Node
 from indexing.stores import AllOf, Match, Payload
 from retrieval.filters import parse_filter
 from retrieval.ledger import LiveBuild
-from retrieval.passages import AskRequest, Passage, PipelineHits, QueryRanking
+from retrieval.passages import Passage
 from retrieval.search import MAX_CANDIDATES, Hit
 from retrieval.search.multi_query import choose_passage_kind
 from retrieval.search.targets import Target, find_builds, make_targets

@@ -8,7 +8,9 @@ from django.utils import timezone
 from haystack import component
 
 from access.grants import EVERYTHING, Grant
+from answers.asking import Refusal
 from answers.pipelines.relevance_gate import make_refusal
+from answers.pipelines.run_async import add_run_async
 from answers.questions.clauses import ParsedQuestion, join_filters
 from answers.questions.english.rules import find_identifier_spans, get_year_field, parse_question
 from answers.questions.llm_filters import ModelReading, add_model_filters, request_model_filters
@@ -17,16 +19,15 @@ from answers.questions.values import (
     VALUES_CACHE_SECONDS,
     get_value_lookups,
 )
-from answers.relevance import Relevance, RelevanceTest
+from answers.relevance import RelevanceTest
 from core.exceptions import InvalidInput
 from indexing.spec import IndexSpec
 from indexing.stores import Match
 from language.exceptions import LanguageModelError
 from language.llm import is_configured
 from language.prompts import read_prompt_template
-from retrieval.event_loop import add_run_async
 from retrieval.filters import parse_filter
-from retrieval.passages import Refusal
+from retrieval.relevance import Relevance
 from retrieval.search.targets import Target, find_builds, make_targets
 from retrieval.visible_points import VisiblePoints
 from text.languages import load_stop_word_lists

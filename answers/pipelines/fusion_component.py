@@ -6,9 +6,10 @@ from typing import Any, Literal
 
 from haystack import component
 
+from answers.asking import QueryRanking
 from core.exceptions import InvalidInput
 from retrieval.fusion import RRF_K, FusedId, similarity_and_rank_fusion
-from retrieval.passages import Passage, QueryRanking
+from retrieval.passages import Passage
 
 
 @component

@@ -9,10 +9,10 @@ import numpy as np
 from haystack import component
 
 from access.grants import EVERYTHING, Grant
+from answers.pipelines.run_async import add_run_async
 from documents.models import Artifact, Page
 from indexing.spec import FoundIdentifier, IdentifierSpec, find_identifiers
 from indexing.stores import Match, Payload, Query
-from retrieval.event_loop import add_run_async
 from retrieval.search import MAX_QUERY_CHARS
 from retrieval.search.targets import Target, find_builds, make_targets
 from retrieval.visible_points import VisiblePoints

@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import logging
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
+from answers.exceptions import InvalidPipeline
 from answers.pipelines.declaring import (
     COMPONENTS,
     HITS_COMPONENT_TYPE,
@@ -17,10 +19,12 @@ from answers.pipelines.declaring import (
 )
 from core.exceptions import StrataError
 from core.import_lock import import_lock
-from retrieval.exceptions import InvalidPipeline
+from indexing.spec.loaded import get_specs
 
 if TYPE_CHECKING:
     from haystack import Pipeline
+
+logger = logging.getLogger(__name__)
 
 # Values a run passes to every unconnected input of that name.
 RUN_INPUTS: Final = (
@@ -67,6 +71,16 @@ def get_pipeline(name: str) -> LoadedPipeline:
         loaded.haystack.warm_up()
         _warm_names.add(name)
     return loaded
+
+
+def preload_pipelines() -> None:
+    """Load the query pipelines that the specs name. The first one imports Haystack and LlamaIndex,
+    which takes seconds."""
+    for name in {spec.search.pipeline for spec in get_specs().values()}:
+        try:
+            get_pipeline(name)
+        except StrataError as error:
+            logger.warning("A query pipeline was not loaded: %s", error)
 
 
 def load_pipeline(declaration: PipelineDeclaration) -> LoadedPipeline:

@@ -8,11 +8,12 @@ from uuid import UUID
 from haystack import component
 
 from access.grants import EVERYTHING, Grant
+from answers.asking import QueryRanking
 from answers.pipelines.empty_results import describe_empty_result
+from answers.pipelines.run_async import add_run_async
 from core.exceptions import InvalidInput
 from documents.models import Source
-from retrieval.event_loop import add_run_async
-from retrieval.passages import Passage, QueryRanking
+from retrieval.passages import Passage
 from retrieval.retrievers import QueriesRetriever
 from retrieval.search import MAX_CANDIDATES, DroppedPoints, Hit, Mode
 from retrieval.search.request import name_score

@@ -5,8 +5,9 @@ from typing import Any
 from haystack import component
 
 from access.grants import EVERYTHING, Grant
-from retrieval.event_loop import add_run_async
-from retrieval.passages import Passage, QueryRanking
+from answers.asking import QueryRanking
+from answers.pipelines.run_async import add_run_async
+from retrieval.passages import Passage
 from retrieval.retrievers import RecursiveChunkRetriever
 from retrieval.search.targets import find_builds
 

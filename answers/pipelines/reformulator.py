@@ -7,6 +7,7 @@ from typing import Any, Final
 from haystack import component
 
 from access.grants import EVERYTHING, Grant
+from answers.pipelines.run_async import add_run_async
 from answers.questions.wordings import (
     drop_near_duplicates,
     extract_keywords,
@@ -17,7 +18,6 @@ from core.exceptions import InvalidInput
 from language.exceptions import LanguageModelError
 from language.llm import is_configured
 from language.prompts import read_prompt_template
-from retrieval.event_loop import add_run_async
 from retrieval.ledger import LiveBuild
 from retrieval.retrievers import ChunkRetriever, QuestionRetriever
 from retrieval.search import MAX_QUERIES

@@ -6,10 +6,11 @@ from typing import Any
 from haystack import component
 
 from access.grants import EVERYTHING, Grant
-from answers.relevance import Relevance, RelevanceTest
+from answers.asking import Refusal
+from answers.pipelines.run_async import add_run_async
+from answers.relevance import RelevanceTest
 from indexing.spec import IndexSpec
-from retrieval.event_loop import add_run_async
-from retrieval.passages import Refusal
+from retrieval.relevance import Relevance
 from retrieval.search.multi_query import choose_passage_kind
 from retrieval.search.targets import find_builds, make_targets
 from text.languages import load_stop_word_lists

@@ -16,12 +16,12 @@ from answers.cross_encoders import (
     ScoringStopped,
     get_cross_encoder_loader,
 )
+from answers.pipelines.run_async import add_run_async
 from core.exceptions import InvalidInput
 from core.import_lock import import_lock
 from core.stages import describe, describe_documents, stage
 from indexing.exceptions import ModelUnavailable
 from indexing.model_loading import ModelLoader
-from retrieval.event_loop import add_run_async
 from retrieval.passages import Passage
 
 logger = logging.getLogger(__name__)

@@ -11,15 +11,15 @@ from typing import Any, Final
 from django.utils import timezone
 
 from access.usage_limits import add_model_use
+from answers.asking import Answer, AskRequest, PipelineHits
+from answers.exceptions import InvalidPipeline
 from answers.pipelines.explaining import explain_absence
 from answers.pipelines.loading import LoadedPipeline, get_pipeline
 from answers.questions.follow_ups import rewrite_follow_up
 from core.exceptions import InvalidInput
 from language.call_counts import counting_use
 from retrieval.event_loop import run_in_thread
-from retrieval.exceptions import InvalidPipeline
 from retrieval.filters import parse_filter
-from retrieval.passages import Answer, AskRequest, PipelineHits
 from retrieval.request_cache import keep_for_request
 from retrieval.search import MAX_LIMIT
 from retrieval.search.request import check_query

@@ -35,17 +35,13 @@ from access.grants import Scope
 from access.request_throttle import get_holder
 from access.usage_limits import StreamSlot, require_model_use, take_stream
 from answers.answer_stream import AnswerEvent, JoinedAnswer, StreamPosition, stream_answer
+from answers.asking import AskRequest, PipelineHits
 from answers.pipelines.running import check_ask_request
+from answers.serializers import AskBodySerializer, AskParametersSerializer, render_pipeline_hits
 from core.openapi import ERROR, body_of
 from retrieval.event_loop import run_in_thread
-from retrieval.passages import AskRequest, PipelineHits
 from retrieval.search import find_only_index
-from retrieval.serializers.answers import render_pipeline_hits
-from retrieval.serializers.requests import (
-    AskBodySerializer,
-    AskParametersSerializer,
-    read_query_string,
-)
+from retrieval.serializers.requests import read_query_string
 from retrieval.views.searches import enqueue_planning_of_stale_hits
 
 logger = logging.getLogger(__name__)

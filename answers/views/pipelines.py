@@ -8,10 +8,10 @@ from rest_framework.views import APIView
 
 import strata_types
 from access.grants import Scope
+from answers.exceptions import InvalidPipeline
 from answers.pipelines.declaring import PipelineDeclaration, read_declarations
 from core.openapi import operation
 from core.paging import render_whole_list
-from retrieval.exceptions import InvalidPipeline
 
 
 class PipelineListView(APIView):

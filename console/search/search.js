@@ -4,7 +4,6 @@
  */
 
 import { artifactElement, passageElement, questionElement, summaryElement } from "../common/result_elements.js";
-import { answerElement, streamAnswerEvents } from "../common/answer_stream.js";
 import { getJson } from "../common/api.js";
 import { forgetKey, readKey, useKey } from "../common/key.js";
 import { $, element, keyed, numberFormat, updateChildren } from "../common/dom.js";
@@ -15,7 +14,6 @@ import { clearBeside, fillBeside, showBeside } from "./beside.js";
 import { countFilters, drawFilters, nameFilters, readFilter, readFilterOfAddress, showFacets } from "./filters.js";
 import { explainMissing, suggestDocuments } from "./missed.js";
 import { loadJudgements } from "../common/judgements.js";
-import { deleteThread, earlierTurns, showEarlier, showFollowUp } from "./thread.js";
 
 const BUSY_POLL_MS = 2_000; // while documents are being indexed and the page is visible
 const IDLE_POLL_MS = 15_000;
@@ -26,7 +24,6 @@ const hasSummaries = (kinds) => kinds.includes("page_summary") || kinds.includes
 const hasChunks = (kinds) => kinds.includes("chunk");
 const hasQuestions = (kinds) => kinds.includes("question");
 const showHits = (render) => ({ hits }, words) => hits.map((hit) => render(hit, words));
-const showAnyHits = showHits((hit, words) => (hit.kind === "question" ? questionElement : passageElement)(hit, words));
 
 // By the last part of the endpoint's URL: which node kinds it needs, what one hit is called, and how to render them.
 const SEARCHES = {
@@ -38,10 +35,11 @@ const SEARCHES = {
   },
   summaries: { isAvailable: hasSummaries, names: ["summary", "summaries"], show: showHits(summaryElement) },
   questions: { isAvailable: hasQuestions, names: ["hit", "hits"], show: showHits(questionElement) },
-  ask: { isAvailable: (kinds) => hasChunks(kinds) || hasQuestions(kinds), names: ["hit", "hits"], show: showAnyHits },
 };
 
 const form = $("search");
+// Those of apps have a script, which also runs them: `run`.
+for (const { value, dataset } of form.querySelectorAll("[name=search][data-script]")) SEARCHES[value] = await import(dataset.script);
 const results = $("results");
 const isSignedIn = document.documentElement.dataset.user !== "";
 keepHits(results);
@@ -109,7 +107,7 @@ onSubmit($("key-panel"), () => {
 });
 
 $("key-forget").addEventListener("click", () => {
-  deleteThread();
+  for (const { forget } of Object.values(SEARCHES)) forget?.();
   forgetKey();
   indexes = new Map(); // those of the key: no choice of them is kept
   initializePage();
@@ -307,7 +305,7 @@ let typingTimer = 0;
 let isTyped = false; // the address in the history is that of a query which is still being typed
 $("q").addEventListener("input", () => {
   clearTimeout(typingTimer);
-  if (form.elements.search.value === "ask" || $("q").value.trim().length < MIN_TYPED_CHARS) return;
+  if (SEARCHES[form.elements.search.value].run || $("q").value.trim().length < MIN_TYPED_CHARS) return;
   typingTimer = setTimeout(() => {
     const address = buildAddress(readForm());
     if (address === location.search) return; // it was searched by a click
@@ -351,7 +349,7 @@ async function search() {
   $("missed").hidden = true;
   $("missed-why").textContent = "";
   const { search: chosen, explain, ...asked } = readForm();
-  const { index, q, limit, filter } = asked;
+  const { index, q } = asked;
   document.title = q ? `${q} – Strata` : "Strata";
   showError("");
   if (isDenied) {
@@ -369,9 +367,17 @@ async function search() {
   $("empty").hidden = true;
   results.setAttribute("aria-busy", "true");
   try {
-    if (chosen === "ask") {
-      const question = { index, query: q, limit, history: earlierTurns(index, q), ...(filter && { filter: JSON.parse(filter) }) };
-      await showStreamedAnswer(streamAnswerEvents(question, mine.signal), question, () => mine === activeSearch, () => mine.abort());
+    if (SEARCHES[chosen].run) {
+      await SEARCHES[chosen].run(asked, {
+        signal: mine.signal,
+        isWanted: () => mine === activeSearch,
+        stop: () => mine.abort(),
+        showAnswer: (answer) => showAnswer(answer, chosen, q),
+        showAbove: (panel) => results.before(panel),
+        showError,
+        focusHit,
+        searchFor,
+      });
       return;
     }
     results.classList.toggle("explained", explain);
@@ -392,28 +398,8 @@ async function search() {
   }
 }
 
-/** Show an answer while it streams, above the hits it is based on. */
-async function showStreamedAnswer(events, { index, query }, isWanted, stop) {
-  let answer = null;
-  for await (const { kind, data } of events) {
-    if (!isWanted()) return;
-    if (kind === "metadata") {
-      showAnswer(data, "ask", query);
-      answer = answerElement(data, focusHit, stop);
-      showEarlier(answer.panel, query, data);
-      results.before(answer.panel);
-    } else if (kind === "chunk") {
-      answer.add(data.text);
-    } else if (kind === "done") {
-      showFollowUp(answer.panel, index, query, answer.end(data), askNext);
-    } else {
-      showError([data.detail, data.fix].filter(Boolean).join(" "));
-    }
-  }
-}
-
-function askNext(question) {
-  $("q").value = question;
+function searchFor(query) {
+  $("q").value = query;
   searchFromForm();
 }
 
@@ -455,7 +441,7 @@ function showEmptyState() {
 
 $("empty").addEventListener("click", ({ target }) => {
   if (!target.matches("button")) return;
-  askNext(target.textContent);
+  searchFor(target.textContent);
   $("q").focus();
 });
 
@@ -477,8 +463,7 @@ function showAnswer(answer, search, query) {
   } else {
     $("status").textContent = `${count} ${names[count === 1 ? 0 : 1]} in ${formatDuration(total)}`;
   }
-  const notes = search === "ask" ? [] : answer.notes; // an answer shows its notes itself
-  $("notes").replaceChildren(...notes.map((note) => element("p", { className: "note", dir: "auto" }, note)));
+  $("notes").replaceChildren(...answer.notes.map((note) => element("p", { className: "note", dir: "auto" }, note)));
   $("status").title = Object.entries(stages)
     .map(([stage, took]) => `${stage} ${formatDuration(took)}`)
     .join(", ");

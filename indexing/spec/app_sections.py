@@ -17,6 +17,8 @@ OPTIONAL_APPS = {
     "compounds": "spaces", "concepts": "concepts", "evidence": "evidence", "images": "spaces",
 }  # fmt: skip
 MISSING_APPS = {name: app for name, app in OPTIONAL_APPS.items() if name not in SECTIONS}
+# Settings of the core that only such an app reads.
+APP_BY_SETTING = {"identifiers": "answers", "search.pipeline": "answers"}
 
 if TYPE_CHECKING:
 
@@ -44,7 +46,16 @@ def leave_out_missing(content: Mapping[str, Any], *, is_stored: bool) -> dict[st
     """
     for name, app in MISSING_APPS.items():
         if not is_stored and content.get(name) not in (None, False):
-            raise ValueError(
-                f"{name}: the app {app} is not installed: it is missing in INSTALLED_APPS"
-            )
+            raise ValueError(_describe_missing(name, app))
     return {name: each for name, each in content.items() if name not in MISSING_APPS}
+
+
+def require_app_of(setting: str) -> None:
+    """Raises ``ValueError``: the app that alone reads the setting is not installed."""
+    app = APP_BY_SETTING[setting]
+    if app not in {installed.name for installed in list_apps()}:
+        raise ValueError(_describe_missing(setting, app))
+
+
+def _describe_missing(setting: str, app: str) -> str:
+    return f"{setting}: the app {app} is not installed: it is missing in INSTALLED_APPS"

@@ -18,6 +18,7 @@ from indexing.spec.app_sections import (
     AppSections,
     leave_out_missing,
     list_sections,
+    require_app_of,
 )
 from indexing.spec.fields import FieldSpec
 from indexing.spec.identifiers import IdentifierSpec
@@ -128,6 +129,10 @@ class IndexSpec(AppSections):
     def _check_search_settings(self, info: ValidationInfo) -> "IndexSpec":
         if info.context == STORED:  # they may be for a build that is not live yet
             return self
+        if self.search.pipeline != SearchSpec().pipeline:
+            require_app_of("search.pipeline")
+        if self.identifiers:
+            require_app_of("identifiers")
         for language in self.ocr_languages:
             if language not in OCR_LANGUAGES:
                 raise ValueError(

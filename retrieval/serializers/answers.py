@@ -5,15 +5,13 @@ take a sixth of the time of a search.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
-from answers.relevance import Relevance
 from documents.models import Source
 from documents.serializers import render_reference
 from retrieval.fusion import Explanation
-from retrieval.hits import get_hit_renderer
-from retrieval.passages import AskRequest, Passage, PipelineHits
+from retrieval.relevance import Relevance
 from retrieval.search import (
     ArtifactGroup,
     HierarchicalAnswer,
@@ -129,41 +127,6 @@ def clip_text(text: str, limit: int = SNIPPET_CHARS) -> str:
     # Drop the last word, which may be cut, to make room for the ellipsis.
     end = max(cut.rfind(" "), cut.rfind("\n"))
     return f"{cut[: end if end > 0 else limit - 1].rstrip()}…"
-
-
-# --- Questions -------------------------------------------------------------------------------
-
-
-def render_pipeline_hits(question: AskRequest, found: PipelineHits) -> dict[str, Any]:
-    """Render what a pipeline found for a question, before an answer is written."""
-    content = {
-        **render_answer_head(found.builds or {question.index: None}, found.took_ms),
-        "pipeline": found.pipeline,
-        "relevant": found.relevant if found.refusal is None else False,
-        "refusal": found.refusal and asdict(found.refusal),
-        "hits": [_render_pipeline_passage(each, question.explain) for each in found.passages],
-        "relationships": [each.render() for each in found.relationships],
-        "filters": found.filter or {},
-        "parsed": found.parsed,
-        "question": found.question,
-        "semantic_query": found.semantic_query,
-        "query": found.query,
-        "queries": found.queries,
-        "identified": found.identified,
-        "notes": found.notes,
-        "dropped": asdict(found.dropped),
-        "started_at": found.started_at,
-        "found_at": found.found_at,
-    }
-    return content if question.why_not is None else content | {"why_not": found.why_not}
-
-
-def _render_pipeline_passage(passage: Passage, explain: bool) -> dict[str, Any]:
-    """Render a passage as a hit with the pipeline's score; ``explain`` lists its steps."""
-    hit = replace(passage.hit, score=passage.score, explanation=None)
-    render_hit = get_hit_renderer(hit.payload.get("kind", "chunk"))
-    content = render_hit(hit, passage.score_kind) | {"similarity": passage.similarity}
-    return content | {"explain": list(passage.steps)} if explain else content
 
 
 # --- Hits ------------------------------------------------------------------------------------

@@ -7,7 +7,6 @@ from django.http import QueryDict
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from answers.questions.follow_ups import MAX_TURNS
 from core.exceptions import InvalidInput, Malformed
 from core.http_formats import load_json
 from core.openapi import with_example
@@ -37,7 +36,6 @@ from retrieval.search import (
 from retrieval.source_context import MAX_WINDOW, PASSAGE_KINDS
 from retrieval.text_vectors import MAX_REQUEST_CHARS, MAX_TEXT_CHARS, MAX_TEXTS, InputType
 
-MAX_ANSWER_CHARS = 20_000  # of an earlier answer
 MAX_VECTOR_BYTES = 2**21  # ``MAX_DIMENSION`` numbers as text
 ONLY_INDEX = "May be left out where only one visible index holds what is searched."
 
@@ -279,48 +277,6 @@ class EmbedSerializer(StrictSerializer):
         choices=[str(each) for each in InputType],
         default=str(InputType.QUERY),
         help_text="A query is embedded as searches of this index embed it, a passage as documents.",
-    )
-
-
-@with_example({"index": "handbook", "query": "When is the lamp lit?"})
-class AskParametersSerializer(QuerySerializer):
-    """A user's question."""
-
-    index = IndexNameField(required=False, help_text=ONLY_INDEX)
-    filter = FilterField(
-        required=False, help_text="Applied in addition to the filters found in the question."
-    )
-    limit = serializers.IntegerField(
-        default=10, min_value=1, max_value=MAX_LIMIT, help_text="Maximum number of hits."
-    )
-    pipeline = serializers.CharField(
-        required=False,
-        max_length=MAX_NAME_CHARS,
-        help_text="Default: the pipeline named in the index's spec.",
-    )
-    explain = FlagField(
-        default=False, help_text="Explain for each hit what each component did to it."
-    )
-    why_not = serializers.UUIDField(
-        required=False, help_text="Id of a node or artifact: explain which component dropped it."
-    )
-
-
-class TurnSerializer(StrictSerializer):
-    question = StringField(max_length=MAX_QUERY_CHARS)
-    answer = StringField(max_length=MAX_ANSWER_CHARS, allow_blank=True)
-
-
-@with_example({"index": "handbook", "query": "When is the lamp lit?"})
-class AskBodySerializer(AskParametersSerializer):
-    """A user's question, and what was asked before it."""
-
-    history = serializers.ListField(
-        child=TurnSerializer(),
-        required=False,
-        max_length=MAX_TURNS,
-        help_text="Earlier questions of the conversation with their answers, the first first. A "
-        "language model rewrites the question so that it is understood without them.",
     )
 
 

@@ -17,13 +17,13 @@ from rest_framework.views import APIView
 import strata_types
 from access.authentication import get_grant
 from access.grants import Scope
-from answers.search_relevance import judge_search
 from core.openapi import operation
 from core.paging import render_whole_list
 from documents.models import Artifact
 from indexing.models import Node
 from indexing.signals import make_due_and_enqueue, plan_standalone_and_enqueue
 from retrieval.facets import count_field_values
+from retrieval.hooks import judge_search
 from retrieval.request_cache import keep_for_request
 from retrieval.search_table import SEARCHES, SearchResponse, run_search
 from retrieval.serializers.answers import render_tool_answer

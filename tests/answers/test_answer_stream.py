@@ -7,9 +7,10 @@ from django.core.cache import cache
 
 from answers import answer_stream
 from answers.answer_stream import AnswerEvent, StreamPosition
+from answers.asking import Answer, AskRequest, PipelineHits, Refusal
 from core.exceptions import InvalidInput
 from indexing.spec import IndexSpec
-from retrieval.passages import Answer, AskRequest, Passage, PipelineHits, Refusal
+from retrieval.passages import Passage
 from retrieval.search import Hit
 
 QUESTION = AskRequest(index="plain", query="What is it?")

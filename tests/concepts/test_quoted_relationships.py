@@ -3,6 +3,7 @@
 import pytest
 
 from access.grants import EVERYTHING, Grant
+from answers.asking import AskRequest
 from answers.pipelines.answer_synthesiser import AnswerSynthesiser
 from answers.pipelines.context_builder import ContextBuilder
 from answers.pipelines.multi_query_retriever import MultiQueryRetriever
@@ -12,7 +13,6 @@ from concepts.models import Instance, RelationshipType
 from concepts.quoted_relationships import MAX_RELATIONSHIPS, find_quoted_relationships
 from concepts.services import create_concept, create_relationship_type, relate_concepts
 from documents.models import Source
-from retrieval.passages import AskRequest
 from retrieval.serializers.answers import render_pipeline_hits
 from tests.answers.making import make_context
 from tests.factories import give, load_index, sync

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from answers.exceptions import InvalidPipeline
 from answers.pipelines.declaring import parse_declaration
 from answers.pipelines.identifier_lookup import IdentifierLookup
 from evaluation.management.commands.measure_thresholds import _read_questions
@@ -19,7 +20,6 @@ from indexing.spec import (
     read_stored_spec,
 )
 from indexing.spec.sections import STORED
-from retrieval.exceptions import InvalidPipeline
 from tests.written import make_build
 
 ENDLESS = "(?:(?:aaa?){1,100}){1,100}c"  # doubles with each letter of a text

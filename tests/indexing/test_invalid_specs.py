@@ -170,7 +170,7 @@ def test_two_specs_that_name_one_collection_are_left_out(specs):
 
 
 def test_web_processes_log_what_is_wrong_with_a_spec(specs, caplog, monkeypatch):
-    for step in ("preload_models_and_store", "preload_pipelines", "freeze_loaded_objects"):
+    for step in ("preload_models_and_store", "preload_apps", "freeze_loaded_objects"):
         monkeypatch.setattr(preloading, step, lambda: None)
 
     preloading.preload_all()

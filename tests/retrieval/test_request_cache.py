@@ -6,8 +6,8 @@ from contextlib import aclosing
 import pytest
 
 from access.grants import EVERYTHING
+from answers.asking import AskRequest
 from answers.pipelines.running import run_pipeline
-from retrieval.passages import AskRequest
 from retrieval.request_cache import keep_for_request, once
 from retrieval.search import targets
 from retrieval.search_table import run_search

@@ -3,7 +3,7 @@ from typing import Any
 from django.core.checks import register
 from django.core.management.commands import check
 
-from retrieval.checks import check_pipelines_load
+from answers.checks import check_pipelines_load
 
 
 class Command(check.Command):

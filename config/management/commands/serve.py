@@ -16,7 +16,7 @@ from django.core.management.base import CommandError, CommandParser
 from access.models import ApiKey
 from config import embedded, web_server
 from config.folders import start_project_folder
-from config.preloading import freeze_loaded_objects, preload_models_in_use, preload_pipelines
+from config.preloading import freeze_loaded_objects, preload_apps, preload_models_in_use
 from config.progress import show_indexing_progress
 from config.release import require_same_indexing
 from config.server_settings import collect_settings
@@ -162,7 +162,7 @@ def _preload() -> None:
     """Load models and pipelines at the same time: searches need only models, questions both."""
     models = threading.Thread(target=preload_models_in_use, daemon=True)
     models.start()
-    preload_pipelines()
+    preload_apps()
     models.join()
     freeze_loaded_objects()
 

@@ -6,8 +6,9 @@ from typing import Any, ClassVar
 
 from haystack import component
 
+from answers.asking import Answer, QueryRanking, Refusal
 from core.exceptions import InvalidInput
-from retrieval.passages import Answer, AnswerContext, Passage, QueryRanking, Refusal
+from retrieval.passages import AnswerContext, Passage
 
 
 @component

@@ -3,8 +3,9 @@
 from typing import Any
 from uuid import UUID
 
+from answers.asking import QueryRanking
 from indexing.spec import IndexSpec
-from retrieval.passages import Passage, QueryRanking
+from retrieval.passages import Passage
 from retrieval.search import Hit, Verdict
 
 SPEC = IndexSpec(name="notes")

@@ -1,7 +1,7 @@
 import pytest
 
+from answers.exceptions import InvalidPipeline, UnknownPipeline
 from answers.pipelines.declaring import parse_declaration, read_declaration, read_declarations
-from retrieval.exceptions import InvalidPipeline, UnknownPipeline
 
 SOUND = """
 components:

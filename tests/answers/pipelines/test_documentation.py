@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
+from answers.exceptions import InvalidPipeline
 from answers.pipelines.declaring import COMPONENTS, parse_declaration
 from answers.pipelines.loading import RUN_INPUTS, load_pipeline
-from retrieval.exceptions import InvalidPipeline
 from tests.factories import give, sync
 from tests.written import make_build
 

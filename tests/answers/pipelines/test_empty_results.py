@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from answers.asking import AskRequest
 from answers.pipelines.running import find_hits
-from retrieval.passages import AskRequest
 from tests.factories import give, sync
 from tests.written import make_build
 

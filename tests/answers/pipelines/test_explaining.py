@@ -6,9 +6,9 @@ from uuid import uuid4
 
 import pytest
 
+from answers.asking import AskRequest
 from answers.pipelines.running import find_hits
 from indexing.models import Index, Node
-from retrieval.passages import AskRequest
 from tests.answers.pipelines.conftest import ASKING, index_notes
 from tests.factories import PARAGRAPHS, give, sync
 from tests.written import make_build

@@ -12,6 +12,7 @@ import pytest
 import yaml
 from django.conf import settings as django_settings
 
+from answers.asking import Refusal
 from answers.pipelines import filter_parser
 from answers.pipelines.filter_parser import FilterParser
 from answers.questions.english import rules
@@ -22,7 +23,6 @@ from core.exceptions import InvalidInput, UnknownIndex
 from indexing.models import IndexBuild
 from indexing.spec import IndexSpec, parse_spec
 from retrieval.filters import parse_filter
-from retrieval.passages import Refusal
 from tests.factories import give, sync
 from tests.language.test_llm import Endpoint, endpoint, fails, hangs, says
 from tests.written import make_build

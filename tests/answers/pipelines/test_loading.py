@@ -8,12 +8,12 @@ from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import SystemCheckError
 
+from answers import checks
+from answers.exceptions import InvalidPipeline
 from answers.pipelines import loading
 from answers.pipelines.declaring import parse_declaration, read_declaration
 from answers.pipelines.loading import get_pipeline, load_pipeline
 from indexing.spec import IndexSpec
-from retrieval import checks
-from retrieval.exceptions import InvalidPipeline
 from tests.answers.pipelines import components
 from tests.answers.pipelines.conftest import ASKING
 
@@ -163,7 +163,7 @@ class TestChecks:
 
         [message] = checks.check_pipelines()
 
-        assert message.id == "retrieval.E002"
+        assert message.id == "answers.E002"
         assert message.msg.startswith("mine.yaml is not YAML")
 
     def test_name_an_invalid_parameter(self, declare):
@@ -178,7 +178,7 @@ class TestChecks:
 
         [message] = checks.check_pipelines()
 
-        assert message.id == "retrieval.E001"
+        assert message.id == "answers.E001"
 
     def test_name_a_spec_with_an_unknown_pipeline(self, monkeypatch):
         spec = IndexSpec.model_validate({"name": "minutes", "search": {"pipeline": "gone"}})

@@ -7,11 +7,11 @@ from unittest import mock
 import pytest
 from django.conf import settings as django_settings
 
+from answers.asking import Answer, AskRequest, PipelineHits
 from answers.pipelines.running import run_pipeline
 from core import enqueueing
 from documents.models import Source
 from indexing.spec import parse_spec
-from retrieval.passages import Answer, AskRequest, PipelineHits
 from tests.factories import give, sync
 from tests.written import make_build
 

@@ -1,12 +1,12 @@
 import pytest
 
+from answers.asking import AskRequest
 from answers.pipelines.multi_query_retriever import MultiQueryRetriever
 from answers.pipelines.quoted_passage_retriever import QuotedPassageRetriever
 from answers.pipelines.running import find_hits
 from concepts.instances import add_instance
 from concepts.services import create_concept
 from indexing.services import sync_nodes
-from retrieval.passages import AskRequest
 from tests.factories import PARAGRAPHS, give, load_index, sync
 
 pytestmark = pytest.mark.django_db

@@ -2,10 +2,10 @@ from typing import Any
 
 import pytest
 
+from answers.asking import AskRequest
 from answers.pipelines.relevance_gate import RelevanceGate
 from answers.pipelines.running import find_hits
 from core.exceptions import InvalidInput, UnknownIndex
-from retrieval.passages import AskRequest
 from tests.factories import change_search, give, sync
 from tests.written import make_build
 

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from answers.asking import Answer, AskRequest, PipelineHits
+from answers.exceptions import UnknownPipeline
 from answers.pipelines.running import check_ask_request, find_hits, run_pipeline
 from core.exceptions import InvalidInput, UnknownIndex
 from indexing.exceptions import StoreUnavailable
 from indexing.models import Index
 from indexing.stores import get_store
-from retrieval.exceptions import UnknownPipeline
-from retrieval.passages import Answer, AskRequest, PipelineHits
 from tests.answers.pipelines.components import AnswerSynthesiser
 from tests.answers.pipelines.conftest import ASKING, index_notes
 from tests.factories import PARAGRAPHS, give

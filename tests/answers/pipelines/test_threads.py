@@ -6,9 +6,9 @@ import pytest
 from django.db import close_old_connections, connection
 from haystack import component
 
+from answers.pipelines.run_async import add_run_async
 from indexing.models import Index
 from retrieval import event_loop
-from retrieval.event_loop import add_run_async
 
 
 @component

@@ -18,11 +18,11 @@ from django.core.cache import cache
 from access import usage_limits
 from access.models import ApiKey
 from answers.answer_stream import AnswerEvent, StreamPosition
+from answers.asking import AskRequest
 from answers.views import ask as ask_views
 from core.circuit_breaker import PAUSE_SECONDS
 from documents.models import Artifact
 from indexing.models import IndexBuild
-from retrieval.passages import AskRequest
 from tests import factories
 from tests.faults.armed import armed
 from tests.language.test_llm import on_and_on, running_endpoint, says, streams

@@ -3,11 +3,11 @@
 import pytest
 
 from access.grants import EVERYTHING
+from answers.asking import AskRequest
 from answers.pipelines.running import find_hits
 from evaluation.systems import make_system
 from indexing import embedding
 from indexing.exceptions import EmbeddingUnavailable, ModelUnavailable
-from retrieval.passages import AskRequest
 from retrieval.retrievers import ChunkRetriever, HierarchicalRetriever
 from retrieval.search import Mode
 from retrieval.search_table import run_search

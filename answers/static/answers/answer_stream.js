@@ -1,7 +1,7 @@
 /* Streamed answers: reads the server-sent events of a question and renders them. */
 
-import { element, fromTemplate } from "./dom.js";
-import { request } from "./api.js";
+import { element, fromTemplate } from "../common/dom.js";
+import { request } from "../common/api.js";
 
 const MAX_CONNECTION_BREAKS = 3; // without an event between them
 
