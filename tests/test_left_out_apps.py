@@ -56,13 +56,18 @@ client.delete(f"/api/v1/artifacts/{added.json()['id']}/")
 call_command("verify")
 assert set(MISSING_APPS.values()) == {"concepts", "evidence", "spaces"}.intersection(LEFT_OUT)
 plain = parse_spec("plain", "")
-for section, app in MISSING_APPS.items():
+refused = {f"{section}: true": (section, app) for section, app in MISSING_APPS.items()}
+if "answers" in LEFT_OUT:
+    refused["search: {pipeline: papers}"] = "search.pipeline", "answers"
+    refused["identifiers: {isbn: {pattern: '[0-9]{13}'}}"] = "identifiers", "answers"
+for text, (setting, app) in refused.items():
     try:
-        parse_spec("some", f"{section}: true")
+        parse_spec("some", text)
     except InvalidSpec as error:
-        assert str(error).startswith(f"some.yaml: {section}: the app {app} is not"), error
+        assert str(error).startswith(f"some.yaml: {setting}: the app {app} is not"), error
     else:
-        raise AssertionError(section)
+        raise AssertionError(text)
+for section in MISSING_APPS:
     assert parse_spec("plain", f"{section}: false") == plain
     recipe = dump_recipe(plain) | {section: {"bits": 384}}
     assert read_stored_spec(json.dumps(recipe), None).fingerprint == plain.fingerprint
