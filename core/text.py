@@ -70,9 +70,9 @@ def _keep_needed(found: re.Match[str]) -> str:
 
 
 def clean_name(text: str) -> str:
-    """``clean_text`` for a name that lists show beside others: without the characters by which it
+    """``clean_page`` for a name that lists show beside others: without the characters by which it
     could be shown in another order, such as ``exe.pdf`` for a file that ends in ``fdp.exe``."""
-    return clean_text(_REORDERING.sub("", text))
+    return clean_page(_REORDERING.sub("", text))
 
 
 def normalise(text: str, form: Literal["NFC", "NFKC", "NFKD"] = "NFC") -> str:

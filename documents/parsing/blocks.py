@@ -35,11 +35,12 @@ class Block:
 
 
 class Cell(NamedTuple):
-    """A cell of a table, and how many rows and columns it fills."""
+    """A cell of a table, how many rows and columns it fills, and whether it is a heading."""
 
     text: str
     row_count: int = 1
     column_count: int = 1
+    is_header: bool = False
 
 
 class Row(list[str]):
@@ -135,8 +136,9 @@ def fill_merged_cells(rows: Iterable[Iterable[Cell]]) -> list[Row]:
     open_cells: dict[int, Cell] = {}  # by column, with the rows that they still fill
     filled: list[Row] = []
     has_own_text: list[bool] = []
-    for cells in rows:
-        row = Row()
+    for row_cells in rows:
+        cells = [*row_cells]
+        row = Row(is_header=len(cells) > 1 and all(cell.is_header for cell in cells))
         has_own_text.append(False)
         for cell in [*cells, None]:
             while above := open_cells.pop(len(row), None):

@@ -27,7 +27,7 @@ MAX_SHOWN_PAGES = 10
 # Why text is not seen.
 REASONS = {
     "hidden": "marked as hidden in the file",
-    "deleted": "deleted, with changes tracked",
+    "deleted": "deleted, with changes tracked, or struck out",
     "invisible": "drawn invisibly",
     "colour": "in the colour of what is behind it",
     "covered": "below a picture or a shape",
@@ -167,7 +167,7 @@ def title_from_file_name(file_name: str) -> str:
 
 
 def clean_label(text: str) -> str:
-    return " ".join(clean_page(clean_name(text)).split())[:MAX_LABEL_CHARS]
+    return " ".join(clean_name(text).split())[:MAX_LABEL_CHARS]
 
 
 @dataclass(slots=True)

@@ -76,7 +76,7 @@ FORMATS = (
     ),
     Format("ZIP", "archives:read", ZIP_TYPE, (".zip",), "zip"),
     Format("RTF", "text:read_rtf", "application/rtf", (".rtf",), "rtf"),
-    Format("HTML", "html:read", "text/html", (".html", ".htm", ".xhtml")),
+    Format("HTML", "html:read", "text/html", (".html", ".htm", ".xhtml"), version=2),
     Format("Markdown", "markdown:read", "text/markdown", (".md", ".markdown")),
     Format("CSV", "csv:read", "text/csv", (".csv",)),
     Format("TSV", "csv:read", "text/tab-separated-values", (".tsv",)),

@@ -1,4 +1,5 @@
-"""HTML: the visible text, one line or more for each block, a page for each top heading.
+"""HTML: the visible text, one line or more for each block, a page for each top heading; hidden and
+struck text apart from it.
 
 It is parsed by events and not into a tree, so that deep nesting (100,000 elements) is safe.
 """
@@ -7,6 +8,7 @@ import re
 from collections.abc import Iterator
 from itertools import count, repeat
 from pathlib import Path
+from typing import NamedTuple
 
 from lxml import etree
 
@@ -19,12 +21,35 @@ from documents.parsing.blocks import (
     format_table,
 )
 from documents.parsing.document import DocumentDraft
+from documents.parsing.html_elements import (
+    SKIPPED_TAGS,
+    Choice,
+    Drawing,
+    Formula,
+    Skipped,
+    Unseen,
+    clean_tex,
+)
 from documents.parsing.text import read_text
+from text.superscripts import lower_text, raise_text
 
-_HIDDEN_TAGS = {
-    "script", "style", "template", "noscript", "svg", "math", "iframe", "object", "audio", "video",
-    "canvas", "datalist",
-}  # fmt: skip
+_STRUCK_TAGS = {"del", "s", "strike"}
+_WHOLE_TAGS: dict[str, type[Skipped]] = {"math": Formula, "svg": Drawing, "select": Choice}
+_INLINE_TAGS = {"a", "sup", "sub"}
+_RAISED_TAGS = {"sup": raise_text, "sub": lower_text}
+MAX_RAISED_CHARS = 40
+_ORDINAL = re.compile(r"[^\W\d_]{2,4}")
+_NOTE_MARK = re.compile(r"[\[(]?(\w{1,4}|[*†‡§]+)[\])]?")
+# Of links to the place at which they stand, and from a note back to its mark.
+_PERMALINK = re.compile(r"[\s¶#§^🔗⚓↑↩↵⤴\ufe0e\ufe0f]+")
+_SAYS_NOTHING = re.compile(  # as the text in place of an image
+    r"\W*|(?:image|img|picture|photo|graphic|icon|logo|spacer|bild|foto)\d*"
+    r"|\S+\.(?:png|jpe?g|gif|svg|webp|bmp|tiff?|avif)",
+    re.IGNORECASE,
+)
+_NO_WORD = re.compile(r"\W+")
+MAX_COMPARED_ALTS = 20  # of one block
+_WITHOUT_VALUE = {"hidden", "password", "submit", "button", "reset", "file", "image", "color"}
 _BLOCK_TAGS = {
     "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details",
     "dialog", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "header",
@@ -39,6 +64,7 @@ _META_CHARSET = re.compile(rb"""<meta[^>]{0,500}?charset\s*+=\s*+["']?\s*+([\w.:
 _XML_ENCODING = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{2,40})["']""")
 _XML_DECLARATION = re.compile(r"^\s*<\?xml[^>]{0,500}\?>")
 _HIDDEN_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.I)
+_STRUCK_STYLE = re.compile(r"text-decoration(?:-line)?\s*:[^;]{0,40}line-through", re.I)
 
 
 def read(path: Path, draft: DocumentDraft) -> None:
@@ -54,6 +80,20 @@ def find_declared_encoding(head: bytes) -> str | None:
     return found.group(1).decode("ascii", "replace") if found else None
 
 
+class _Alt(str):
+    """The text in place of an image."""
+
+
+class _Inline(NamedTuple):
+    """An open element whose text is rewritten at its end."""
+
+    tag: str
+    block: int
+    start: int  # in the parts of the block
+    has_link: bool  # to a place in this document
+    is_note: bool  # the mark of a note
+
+
 class HtmlText:
     """Collects blocks from parser events (``start``, ``end``, ``data`` are lxml's names)."""
 
@@ -61,9 +101,16 @@ class HtmlText:
         self.blocks: list[Block] = []
         self.title = ""
         self._parts: list[str] = []
-        self._hidden_depth = 0  # depth inside a hidden element
+        self._inline: list[_Inline] = []
+        self._block = 0  # the number of the open one
+        self._alt_count = 0  # of the block
+        self._whole: Skipped | None = None  # the open element that takes the events
+        self._last_formula = ""  # whose picture may follow
+        self._takes_alt = False  # whether the text taken last is only in place of images
+        self._was_alt = False  # whether the last block is
         self._pre_depth = 0
         self._cell_depth = 0
+        self._head_depth = 0  # of tables
         self._rows: list[list[Cell]] = []  # of the outermost open table; its last row may grow
         self._spans = 1, 1  # rows and columns of the open cell
         self._level = 0
@@ -82,14 +129,31 @@ class HtmlText:
         return collector
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
-        if self._hidden_depth:
-            self._hidden_depth += 1
+        if self._whole is not None:
+            self._whole.start(tag, attributes)
+        elif tag in SKIPPED_TAGS:
+            self._whole = Skipped()
         elif (
-            tag in _HIDDEN_TAGS
-            or "hidden" in attributes
-            or _HIDDEN_STYLE.search(attributes.get("style", ""))
-        ):
-            self._hidden_depth = 1
+            (attributes or tag in _WHOLE_TAGS or tag in _STRUCK_TAGS)
+            and (whole := self._find_whole(tag, attributes)) is not None
+        ):  # fmt: skip
+            self._whole = whole
+        elif tag in _INLINE_TAGS:
+            target = attributes.get("href", "")
+            kind = f"{attributes.get('role', '')} {attributes.get('epub:type', '')}"
+            self._inline.append(
+                _Inline(
+                    tag,
+                    self._block,
+                    len(self._parts),
+                    has_link="#" in target and "://" not in target,
+                    is_note="noteref" in kind,
+                )
+            )
+        elif tag in {"img", "area"}:
+            self._add_image(attributes)
+        elif tag == "input":
+            self._add_input(attributes)
         elif tag == "title":
             self._flush()
         elif tag in _HEADINGS:
@@ -114,13 +178,67 @@ class HtmlText:
         elif tag in _BLOCK_TAGS:
             self._end_block()
             self._pre_depth += tag == "pre"
+            self._head_depth += tag == "thead"
             if tag in {"ul", "ol", "menu"} and not self._cell_depth:
                 numbers = (f"{number}. " for number in count(1))
                 self._lists.append(numbers if tag == "ol" else repeat("- "))
 
+    def _find_whole(self, tag: str, attributes: dict[str, str]) -> Skipped | None:
+        style = attributes.get("style", "")
+        if "hidden" in attributes or _HIDDEN_STYLE.search(style):
+            return Skipped() if tag in {"svg", "input", "img"} else Unseen("hidden")
+        if tag in _STRUCK_TAGS or _STRUCK_STYLE.search(style):
+            return Unseen("deleted")
+        # Programs that draw a formula themselves hide its letters from those who hear it.
+        if self._last_formula and attributes.get("aria-hidden") == "true" and tag != "img":
+            return Skipped()
+        maker = _WHOLE_TAGS.get(tag)
+        return maker() if maker else None
+
+    def _end_whole(self, whole: Skipped) -> None:
+        """Write what an element that ended stands for."""
+        self._whole = None
+        if isinstance(whole, Unseen):
+            if whole.text.text:
+                self.blocks.append(Block("", unseen=(whole.text,)))
+            elif whole.formula is not None:
+                self._end_whole(whole.formula)
+        elif isinstance(whole, Formula):
+            self._parts.append(str(whole))
+            self._last_formula = whole.tex or str(whole)
+        elif isinstance(whole, Drawing):
+            self._add_alt(whole.title)
+            if text := str(whole):
+                self._parts.append(f"\n{text}\n")
+        elif isinstance(whole, Choice):
+            self._parts.append(f" {whole} ")
+
+    def _add_image(self, attributes: dict[str, str]) -> None:
+        is_decoration = attributes.get("role") in {"presentation", "none"}
+        if not is_decoration and attributes.get("aria-hidden") != "true":
+            self._add_alt(attributes.get("alt", ""))
+
+    def _add_alt(self, text: str) -> None:
+        text = " ".join(text.split())
+        is_emoji = len(text) <= 4 and text.isprintable() and not text.isascii()
+        is_formula = clean_tex(text) == self._last_formula
+        if text and not is_formula and (is_emoji or not _SAYS_NOTHING.fullmatch(text)):
+            self._parts.append(_Alt(text if is_emoji else f" {text} "))
+            self._alt_count += 1
+
+    def _add_input(self, attributes: dict[str, str]) -> None:
+        kind = attributes.get("type", "text").lower()
+        if kind in {"checkbox", "radio"}:
+            self._parts.append(" [x] " if "checked" in attributes else " [ ] ")
+        elif kind not in _WITHOUT_VALUE:
+            self._parts.append(f" {attributes.get('value', '')} ")
+
     def end(self, tag: str) -> None:
-        if self._hidden_depth:
-            self._hidden_depth -= 1
+        if self._whole is not None:
+            if self._whole.end():
+                self._end_whole(self._whole)
+        elif tag in _INLINE_TAGS:
+            self._end_inline(tag)
         elif tag == "title":
             text = " ".join("".join(self._parts).split())
             self.title = self.title or text
@@ -133,7 +251,8 @@ class HtmlText:
             if not self._cell_depth:
                 if not self._rows:  # a cell outside any row
                     self._rows.append([])
-                self._rows[-1].append(Cell(self._take_text(), *self._spans))
+                is_header = bool(self._head_depth) or tag == "th"
+                self._rows[-1].append(Cell(self._take_text(), *self._spans, is_header))
         elif tag == "table" and not self._cell_depth:
             self._end_table()
         elif tag == "li":
@@ -142,11 +261,38 @@ class HtmlText:
         elif tag in _BLOCK_TAGS:
             self._end_block()
             self._pre_depth -= tag == "pre"
+            self._head_depth -= tag == "thead"
             if tag in {"ul", "ol", "menu"} and not self._cell_depth and self._lists:
                 self._lists.pop()
 
+    def _end_inline(self, tag: str) -> None:
+        """Rewrite what is raised or lowered, and the marks of notes and of places."""
+        element = self._inline.pop()
+        if element.block != self._block:
+            return  # it holds several blocks
+        text = "".join(self._parts[element.start :])
+        outer = self._inline[-1] if self._inline else None
+        is_note = element.is_note
+        if tag == "a":
+            if element.has_link and text and _PERMALINK.fullmatch(text):
+                del self._parts[element.start :]
+            elif element.has_link and outer is not None and outer.start == element.start:
+                self._inline[-1] = outer._replace(is_note=True)
+        else:
+            is_note |= outer is not None and outer.has_link and outer.start == element.start
+        if is_note and (mark := _NOTE_MARK.fullmatch(text.strip())):
+            self._parts[element.start :] = [f" [{mark[1]}]"]
+        elif tag in _RAISED_TAGS and len(text) <= MAX_RAISED_CHARS and "\n" not in text:
+            before = self._parts[element.start - 1] if element.start else ""
+            if not (before[-1:].isdigit() and _ORDINAL.fullmatch(text)):  # as in 21st
+                self._parts[element.start :] = [_RAISED_TAGS[tag](text)]
+
     def data(self, data: str) -> None:
-        if not self._hidden_depth:
+        if self._whole is not None:
+            self._whole.data(data)
+        else:
+            if self._last_formula and not data.isspace():
+                self._last_formula = ""
             self._parts.append(data if self._pre_depth else _SPACE.sub(" ", data))
 
     def close(self) -> None:
@@ -170,16 +316,36 @@ class HtmlText:
         self._rows = []
 
     def _take_text(self) -> str:
+        self._block += 1
+        self._takes_alt = False
+        if not self._parts:
+            return ""
+        if self._alt_count:
+            self._drop_repeated_alts()
         text = "".join(self._parts)
         self._parts.clear()
         if self._pre_depth:
             return text.lstrip("\n").rstrip()
+        if "\n" not in text:
+            return _SPACE.sub(" ", text).strip(" |")
         lines = (_SPACE.sub(" ", line).strip(" |") for line in text.split("\n"))
         return "\n".join(line for line in lines if line)
 
+    def _drop_repeated_alts(self) -> None:
+        """Leave out texts in place of images that the block says itself."""
+        if self._alt_count <= MAX_COMPARED_ALTS:
+            rest = _fold("".join(each for each in self._parts if not isinstance(each, _Alt)))
+            self._takes_alt = not rest.strip()
+            self._parts = [
+                each
+                for each in self._parts
+                if not isinstance(each, _Alt) or not _fold(each).strip() or _fold(each) not in rest
+            ]
+        self._alt_count = 0
+
     def _flush(self) -> None:
         text = self._take_text()
-        if not text.strip():
+        if not text.strip() or (self._is_alt_of_caption(text) and not self._level):
             return
         if self._level:
             self.blocks.append(Block(" ".join(text.split()), level=self._level))
@@ -192,6 +358,21 @@ class HtmlText:
             self._marker = ""
         else:
             self.blocks.append(Block(text))
+
+    def _is_alt_of_caption(self, text: str) -> bool:
+        """Whether the block before says what this one does, which stands in place of an image; if
+        it is the other way round, the block before is dropped."""
+        was_alt, self._was_alt = self._was_alt, self._takes_alt
+        above = self.blocks[-1] if self.blocks else None
+        if above is None or above.level:
+            return False
+        if was_alt and _fold(above.text) in _fold(text):
+            self.blocks.pop()
+        return self._takes_alt and bool(above.text) and _fold(text) in _fold(above.text)
+
+
+def _fold(text: str) -> str:
+    return f" {_NO_WORD.sub(' ', text).strip().casefold()} "
 
 
 def _read_span(attributes: dict[str, str], name: str) -> int:
