@@ -20,84 +20,77 @@ END_FIELDS = ("source", "type", "target")  # of a relationship; its payload has 
 NAME_WEIGHT = 0.5  # of the vector of a type's name, beside that of its name and description
 
 
-class _EntityDrafter:
+class _RowDrafter:
     kind: str
-    model: type[Entity]
+    model: type[Entity] | type[Relationship]
+    fields: tuple[str, ...]  # of its rows, in its payloads
 
     def find_rows(self, index: str) -> QuerySet[Any]:
         return self.model._default_manager.filter(index=index)
 
-    def draft(self, entity: Entity, build: IndexBuild) -> "TextNode":
-        text_hash = hash_text(entity.text)
-        if entity.text_hash != text_hash:  # changed by SQL or update()
-            self.model._default_manager.filter(pk=entity.pk).update(text_hash=text_hash)
-        return make_text_node(
-            kind=self.kind,
-            point_id=entity.pk,
-            artifact_id=None,
-            text=entity.text,
-            text_hash=text_hash,
-            source_hash=text_hash,  # it is its own source
-            token_count=-(-len(entity.text) // CHARACTERS_PER_TOKEN),
-            **self.describe(entity),
-        )
-
-    def describe(self, entity: Any) -> dict[str, Any]:
-        """Further arguments of ``make_text_node``."""
-        return {"details": {name: getattr(entity, name) for name in self.list_fields()}}
-
-    def list_fields(self) -> tuple[str, ...]:
-        return self.model.text_fields + self.model.label_fields
-
-    def make_payload(self, node: Node) -> Payload:
-        return {name: node.details[name] for name in self.list_fields()} | base_payload(node)
-
-
-class ConceptDrafter(_EntityDrafter):
-    kind = "concept"
-    model = Concept
-
-
-class RelationshipTypeDrafter(_EntityDrafter):
-    """A long description would outweigh the name, so the vector of the name alone is added: then
-    the type is similar to both."""
-
-    kind = "relationship_type"
-    model = RelationshipType
-
-    def describe(self, entity: RelationshipType) -> dict[str, Any]:
-        described = super().describe(entity)
-        described["details"]["context_weight"] = NAME_WEIGHT
-        return described | {"context": speak_name(entity.name)}
-
-
-class RelationshipDrafter:
-    """Its text says what is related, and what the documents say: "Heron eats Fish", and a quote of
-    each concept."""
-
-    kind = "relationship"
-
-    def find_rows(self, index: str) -> QuerySet[Relationship]:
-        # Each in a query of its own: with a join, the concepts would be locked, too.
-        return Relationship.objects.of_index(index).prefetch_related("source", "type", "target")
-
-    def draft(self, edge: Relationship, build: IndexBuild) -> "TextNode":
-        statement = f"{edge.source.label} {speak_name(edge.type.name)} {edge.target.label}"
-        quotes = dict.fromkeys(each.quote[:MAX_QUOTE_CHARS] for each in edge.find_quotes())
-        text = "\n".join([statement, *quotes])
+    def draft(self, row: Any, build: IndexBuild) -> "TextNode":
+        text = self.read_text(row)
         text_hash = hash_text(text)
-        if edge.text_hash != text_hash:
-            Relationship.objects.filter(pk=edge.pk).update(text_hash=text_hash)
+        if row.text_hash != text_hash:  # forgotten, or changed by SQL or update()
+            self.model._default_manager.filter(pk=row.pk).update(text_hash=text_hash)
         return make_text_node(
             kind=self.kind,
-            point_id=edge.pk,
+            point_id=row.pk,
             artifact_id=None,
             text=text,
             text_hash=text_hash,
             source_hash=text_hash,  # it is its own source
             token_count=-(-len(text) // CHARACTERS_PER_TOKEN),
-            details={name: str(getattr(edge, name)) for name in END_FIELDS},
+            **self.describe(row),
         )
 
+    def read_text(self, row: Any) -> str:
+        return str(row.text)
+
+    def describe(self, row: Any) -> dict[str, Any]:
+        """Further arguments of ``make_text_node``."""
+        return {"details": {name: getattr(row, name) for name in self.fields}}
+
     def make_payload(self, node: Node) -> Payload:
-        return {name: node.details[name] for name in END_FIELDS} | base_payload(node)
+        return {name: node.details[name] for name in self.fields} | base_payload(node)
+
+
+class ConceptDrafter(_RowDrafter):
+    kind = "concept"
+    model = Concept
+    fields = Concept.text_fields
+
+
+class RelationshipTypeDrafter(_RowDrafter):
+    """A long description would outweigh the name, so the vector of the name alone is added: then
+    the type is similar to both."""
+
+    kind = "relationship_type"
+    model = RelationshipType
+    fields = RelationshipType.text_fields + RelationshipType.label_fields
+
+    def describe(self, row: RelationshipType) -> dict[str, Any]:
+        described = super().describe(row)
+        described["details"]["context_weight"] = NAME_WEIGHT
+        return described | {"context": speak_name(row.name)}
+
+
+class RelationshipDrafter(_RowDrafter):
+    """Its text says what is related, and what the documents say: "Heron eats Fish", and a quote of
+    each concept."""
+
+    kind = "relationship"
+    model = Relationship
+    fields = END_FIELDS
+
+    def find_rows(self, index: str) -> QuerySet[Relationship]:
+        # Each in a query of its own: with a join, the concepts would be locked, too.
+        return Relationship.objects.of_index(index).prefetch_related("source", "type", "target")
+
+    def read_text(self, row: Relationship) -> str:
+        statement = f"{row.source.label} {speak_name(row.type.name)} {row.target.label}"
+        quotes = dict.fromkeys(each.quote[:MAX_QUOTE_CHARS] for each in row.find_quotes())
+        return "\n".join([statement, *quotes])
+
+    def describe(self, row: Relationship) -> dict[str, Any]:
+        return {"details": {name: str(getattr(row, name)) for name in END_FIELDS}}

@@ -1,10 +1,11 @@
 """Checks hits of concepts, relationship types and relationships against their rows."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 from concepts.concept_nodes import END_FIELDS
-from concepts.models import Concept, Relationship, RelationshipType
+from concepts.models import Concept, Entity, Relationship, RelationshipType
 from indexing.models import Node
 from retrieval.search.hit_checks import (
     HIDDEN,
@@ -16,66 +17,54 @@ from retrieval.search.hit_checks import (
 from retrieval.search.targets import Candidate, PointKey
 
 
-def _check_entities(
-    group: Sequence[Candidate], model: type[Concept] | type[RelationshipType]
+def _check_rows(
+    group: Sequence[Candidate], rows: Any, is_current: Callable[[dict[str, Any], Any], bool]
 ) -> dict[PointKey, HitCheck]:
-    """Check entities against their rows, because no document holds their text."""
-    builds, ids = collect_ids(group)
-    rows = Node.objects.filter(build__in=builds, point_id__in=ids)
-    existing_keys = {
-        (build_id, point.int) for build_id, point in rows.values_list("build_id", "point_id")
-    }
-    entities = model.objects.filter(pk__in=ids)
-    texts = {entity.pk: entity.text for entity in entities}
-    grant, visible_ids = group[0].target.grant, set(texts)
-    if not grant.sees_all_documents:
-        visible_ids = set(entities.visible_to(grant).values_list("pk", flat=True))
-    return {
-        found.key: _check_entity(found, texts[found.point.id])
-        if found.point.id in visible_ids
-        else HIDDEN
-        for found in group
-        if found.key in existing_keys and found.point.id in texts
-    }
-
-
-check_concepts = partial(_check_entities, model=Concept)
-check_relationship_types = partial(_check_entities, model=RelationshipType)
-
-
-def check_relationships(group: Sequence[Candidate]) -> dict[PointKey, HitCheck]:
-    """Check relationships against their rows: the names in their payloads, and the hash of their
-    text, which is emptied as soon as one of their quotes changes."""
+    """Check hits against their rows, because no document holds their text. ``is_current`` compares
+    a payload and a row."""
     builds, ids = collect_ids(group)
     nodes = Node.objects.filter(build__in=builds, point_id__in=ids)
     existing_keys = {
         (build_id, point.int) for build_id, point in nodes.values_list("build_id", "point_id")
     }
-    rows = Relationship.objects.filter(pk__in=ids)
-    edges = {edge.pk: edge for edge in rows.with_concepts_and_type()}
-    visible = rows.visible_to(group[0].target.grant)
-    visible_ids = set(visible.values_list("pk", flat=True))
+    found_rows = rows.filter(pk__in=ids)
+    by_id = {row.pk: row for row in found_rows}
+    grant, visible_ids = group[0].target.grant, set(by_id)
+    if not grant.sees_all_documents:
+        visible_ids = set(found_rows.visible_to(grant).values_list("pk", flat=True))
 
-    def check(found: Candidate, edge: Relationship) -> HitCheck:
-        payload = found.point.payload
+    def check(pk: Any, payload: dict[str, Any]) -> HitCheck:
+        if pk not in visible_ids:
+            return HIDDEN
         if not text_matches_hash(payload):
             return HitCheck(None)
-        is_named = all(payload.get(name) == str(getattr(edge, name)) for name in END_FIELDS)
-        if is_named and payload["text_hash"] == edge.text_hash:
+        if is_current(payload, by_id[pk]):
             return HitCheck(Verdict.EXACT)
-        return HitCheck(Verdict.STALE, edge.pk)
+        return HitCheck(Verdict.STALE, pk)
 
     return {
-        found.key: check(found, edges[found.point.id]) if found.point.id in visible_ids else HIDDEN
+        found.key: check(found.point.id, found.point.payload)
         for found in group
-        if found.key in existing_keys and found.point.id in edges
+        if found.key in existing_keys and found.point.id in by_id
     }
 
 
-def _check_entity(candidate: Candidate, text: str) -> HitCheck:
-    payload = candidate.point.payload
-    if not text_matches_hash(payload):
-        return HitCheck(None)
-    if payload["text"] == text:
-        return HitCheck(Verdict.EXACT)
-    return HitCheck(Verdict.STALE, candidate.point.id)
+def _is_current_entity(payload: dict[str, Any], entity: Entity) -> bool:
+    return bool(payload["text"] == entity.text)
+
+
+def _is_current_relationship(payload: dict[str, Any], edge: Relationship) -> bool:
+    """Compare the names, and the hash of its text, which is emptied as soon as a quote changes."""
+    is_named = all(payload.get(name) == str(getattr(edge, name)) for name in END_FIELDS)
+    return is_named and payload["text_hash"] == edge.text_hash
+
+
+check_concepts = partial(_check_rows, rows=Concept.objects, is_current=_is_current_entity)
+check_relationship_types = partial(
+    _check_rows, rows=RelationshipType.objects, is_current=_is_current_entity
+)
+check_relationships = partial(
+    _check_rows,
+    rows=Relationship.objects.with_concepts_and_type(),
+    is_current=_is_current_relationship,
+)

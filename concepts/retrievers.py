@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar
 
 from llama_index.core.schema import NodeWithScore
@@ -25,7 +26,6 @@ from indexing.models import IndexBuild
 from retrieval.retrievers.base import IndexRetriever
 from retrieval.retrievers.nodes import make_node, to_document_node
 from retrieval.retrievers.recursive import Found as PlacesFound
-from retrieval.retrievers.recursive import Place
 from retrieval.search import Mode, SearchOptions
 
 Found = TypeVar("Found")
@@ -210,30 +210,25 @@ def _to_node(hit: ConceptHit | RelationshipTypeHit | SourceHit) -> NodeWithScore
 # --- What leads to chunks --------------------------------------------------------------------
 
 
-def find_concept_places(
-    indexes: Sequence[str | IndexBuild], query: str, options: SearchOptions, grant: Grant
+def _find_places(
+    retriever: type[KnowledgeRetriever[Any]],
+    found: str,
+    indexes: Sequence[str | IndexBuild],
+    query: str,
+    options: SearchOptions,
+    grant: Grant,
 ) -> PlacesFound:
-    """The sources that the nearest concepts quote."""
-    answer = ConceptRetriever(
-        indexes, grant=grant, limit=MAX_ABOVE_CHUNKS, vector=options.vector
-    ).search(query)
-    return answer, _list_places(answer.found)
-
-
-def find_relationship_places(
-    indexes: Sequence[str | IndexBuild], query: str, options: SearchOptions, grant: Grant
-) -> PlacesFound:
-    """The sources that the concepts of the nearest relationships quote."""
-    answer = RelationshipTypeRetriever(
-        indexes, grant=grant, limit=MAX_ABOVE_CHUNKS, vector=options.vector
-    ).search(query)
-    return answer, _list_places(answer.relationships)
-
-
-def _list_places(hits: Sequence[ConceptHit | RelationshipHit]) -> list[tuple[Place, float]]:
-    return [
+    """The sources that the nearest hits quote, or that their concepts quote."""
+    limits = {"limit": MAX_ABOVE_CHUNKS, "vector": options.vector}
+    answer = retriever(indexes, grant=grant, **limits).search(query)
+    hits: Sequence[ConceptHit | RelationshipHit] = getattr(answer, found)
+    return answer, [
         (("source_id", str(quote.source_id)), hit.score)
         for hit in hits
         for quote in hit.instances
         if quote.source_id
     ]
+
+
+find_concept_places = partial(_find_places, ConceptRetriever, "found")
+find_relationship_places = partial(_find_places, RelationshipTypeRetriever, "relationships")

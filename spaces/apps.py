@@ -1,11 +1,35 @@
 from core.apps import StrataApp
 from core.embedding_providers import EmbeddingProvider
-from spaces.kinds import KINDS
+from core.node_kinds import Kind
 
 
 class SpacesConfig(StrataApp):
     name = "spaces"
-    kinds = KINDS
+    kinds = [
+        Kind(
+            name="compound",
+            plural="chemical structures",
+            collection="compound",
+            drafter="spaces.drafters.CompoundDrafter",
+            switch="compounds",
+            regeneration_type="compound",
+            embedding="compounds.embedding",
+            has_sparse=False,
+            search="structures",
+            check_metadata="spaces.drafters.check_structures",
+        ),
+        Kind(
+            name="image",
+            plural="images",
+            collection="image",
+            drafter="spaces.drafters.ImageDrafter",
+            switch="images",
+            regeneration_type="image",
+            embedding="images.embedding",
+            has_sparse=False,
+            search="images",
+        ),
+    ]
     spec_sections = {"compounds": "spaces.spec.CompoundSpec", "images": "spaces.spec.ImageSpec"}
     searches = "spaces.searches.SEARCHES"
     embedding_providers = [

@@ -10,9 +10,9 @@ from django.db.models.functions import RowNumber
 
 from access.grants import Grant
 from concepts.knowledge.query import KnowledgeAnswer, KnowledgeQuery
-from concepts.knowledge.sources import group_by_source, read_vectors
+from concepts.knowledge.sources import group_by_source, list_sources, read_vectors
 from concepts.models import Concept, Instance, Relationship, RelationshipType
-from documents.models import TEXTS_OF_PAGE, Source
+from documents.models import Source
 from indexing.embedding.vectors import cosine
 from indexing.models import IndexBuild, Node
 from retrieval.fusion import comb_sum
@@ -181,11 +181,9 @@ def read_concept_context(
 ) -> list[tuple[Source, list[Instance], list[Source]]]:
     """The sources that quote a concept, each with its quotes and ``window`` neighbours per side."""
     quotes = Instance.objects.not_lost().filter(concept=concept)
-    sources = Source.every_reading.filter(Exists(quotes.filter(source=OuterRef("pk"))))
+    sources = list_sources().filter(Exists(quotes.filter(source=OuterRef("pk"))))
     sources = sources.order_by("artifact__created_at", "artifact", "ordinal")
-    page = list(
-        sources.select_related("artifact", "page").defer(*TEXTS_OF_PAGE)[offset : offset + limit]
-    )
+    page = list(sources[offset : offset + limit])
     quotes_by_source = group_by_source(quotes.filter(source__in=page))
     neighbours = load_adjacent_sources(page, window)
     return [(each, quotes_by_source[each.pk], neighbours.get(each.pk, [])) for each in page]

@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from django.db.models import Q
-
 from access.grants import Grant
 from concepts.knowledge.concepts import search_concepts, search_relationship_types
 from concepts.knowledge.query import KnowledgeQuery
@@ -111,11 +109,8 @@ def _extend_paths(
     paths: Sequence[ConceptPath], type_similarities: dict[UUID, tuple[float, str]], grant: Grant
 ) -> list[ConceptPath]:
     ends = list({path.concept_ids[-1] for path in paths})
-    rows = (
-        Relationship.objects.visible_to(grant)
-        .with_concepts_and_type()
-        .filter(Q(source__in=ends) | Q(target__in=ends), type__in=list(type_similarities))
-    )
+    rows = Relationship.objects.visible_to(grant).with_concepts_and_type().involving(ends)
+    rows = rows.filter(type__in=list(type_similarities))
     edges: defaultdict[UUID, list[Relationship]] = defaultdict(list)
     for row in rows.order_by("pk")[:_MAX_EDGES_PER_DEPTH]:
         edges[row.source_id].append(row)

@@ -7,10 +7,10 @@ from uuid import UUID
 from django.db.models import Count
 
 from access.grants import Grant
-from concepts.knowledge.sources import group_by_source
+from concepts.knowledge.sources import group_by_source, list_sources
 from concepts.models import Concept, Instance, Relationship
 from core.exceptions import InvalidInput
-from documents.models import TEXTS_OF_PAGE, Source
+from documents.models import Source
 
 MAX_RELATIONSHIPS_READ = 10_000  # of the given concepts
 
@@ -68,8 +68,7 @@ def find_shared(ids: Sequence[UUID], grant: Grant, *, limit: int) -> SharedConte
     counts = quotes.values("source").annotate(count=Count("concept", distinct=True))
     shared = counts.filter(count__gte=2)
     best = list(shared.order_by("-count", "source").values_list("source", flat=True)[:limit])
-    sources = Source.every_reading.select_related("artifact", "page").defer(*TEXTS_OF_PAGE)
-    by_id = sources.in_bulk(best)
+    by_id = list_sources().in_bulk(best)
     instances = group_by_source(quotes.filter(source__in=best))
     return SharedContext(
         concepts,

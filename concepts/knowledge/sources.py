@@ -66,8 +66,7 @@ def search_sources(
     end = options.offset + options.limit
     chunks = _find_chunks_by_source(knowledge_query, end, options)
     found = list(chunks)[options.offset : end]
-    rows = Source.every_reading.select_related("artifact", "page").defer(*TEXTS_OF_PAGE)
-    sources = rows.in_bulk(found)
+    sources = list_sources().in_bulk(found)
     neighbours = load_adjacent_sources(sources.values(), window)
     quotes = group_by_source(find_quotes(found, knowledge_query.grant)) if with_concepts else {}
     best = {source_id: chunks[source_id][0][0] for source_id in found}
@@ -163,6 +162,11 @@ def _find_chunks_by_source(
         if len(chunks) >= limit or len(found) < count or count >= _MAX_CHUNKS:
             return chunks
         count = min(2 * count, _MAX_CHUNKS)
+
+
+def list_sources() -> QuerySet[Source]:
+    """All sources, with what an answer says of them."""
+    return Source.every_reading.select_related("artifact", "page").defer(*TEXTS_OF_PAGE)
 
 
 def find_quotes(source_ids: Collection[UUID], grant: Grant) -> QuerySet[Instance]:
