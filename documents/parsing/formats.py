@@ -41,7 +41,7 @@ ZIP_TYPE = "application/zip"
 _OFFICE = "application/vnd.openxmlformats-officedocument."
 _OPEN = "application/vnd.oasis.opendocument."
 FORMATS = (
-    Format("PDF", "pdf:read", "application/pdf", (".pdf",), "pdf", version=4),
+    Format("PDF", "pdf:read", "application/pdf", (".pdf",), "pdf", version=5),
     Format(
         "Word",
         "docx:read",

@@ -3,7 +3,6 @@
 The text may be Markdown that a reader put into another order than the file has.
 """
 
-import ctypes
 import unicodedata
 from collections.abc import Iterator
 from io import BytesIO
@@ -16,13 +15,13 @@ import pypdfium2.raw
 from documents.parsing.alignment import Alignment
 from documents.parsing.boxes import Box, join_lines
 from documents.parsing.image import open_image
-from documents.parsing.pdf import LAM_ALEF, draw_page, open_pdf
+from documents.parsing.pdf import draw_page, open_pdf
+from documents.parsing.pdf_objects import read_box
+from documents.parsing.pdf_pages import LAM_ALEF, PageLoader
 
 MAX_SIDE = 1_600  # pixels
 QUALITY = 80  # of 100; text stays sharp
 EFFORT = 2  # of 6; more takes several times as long for a tenth of the size
-
-_UNITS = 10_000  # of a page's width and height, in which PDFium gives whole numbers
 
 
 def draw(path: Path, media_type: str, index: int) -> bytes:
@@ -42,7 +41,8 @@ def find_boxes(path: Path, index: int, text: str, start: int, end: int) -> list[
     """The boxes of ``text[start:end]``, where ``text`` is that of the whole page; none if a letter
     of the passage is not found."""
     letters = [(letter, at) for at, char in enumerate(text) for letter in _letters_of(char)]
-    glyphs = _read_glyphs(open_pdf(path)[index])
+    page, _, _ = PageLoader(open_pdf(path), path.read_bytes()).load(index)
+    glyphs = _read_glyphs(page)
     passage = [n for n, (_, at) in enumerate(letters) if start <= at < end]
     if not passage:
         return []
@@ -83,25 +83,12 @@ def _read_glyphs(page: pypdfium2.PdfPage) -> list[tuple[str, Box]]:
         if char.isspace():
             is_in_word = False
         elif letters := list(_letters_of(char)):
-            box = _read_box(page, text_page, index)
+            box = read_box(page, text_page, index)
             glyphs += [(letter, box) for letter in letters]
             is_in_word = True
         elif is_in_word:
             letter, box = glyphs[-1]
-            mark = _read_box(page, text_page, index)
+            mark = read_box(page, text_page, index)
             if 0 <= mark.left - box.left < 2 * box.height:
                 glyphs[-1] = (letter, box._replace(right=max(box.right, mark.right)))
     return glyphs
-
-
-def _read_box(page: pypdfium2.PdfPage, text_page: pypdfium2.PdfTextPage, index: int) -> Box:
-    left, bottom, right, top = text_page.get_charbox(index)
-    corners = [_to_shares(page, left, top), _to_shares(page, right, bottom)]
-    across, down = zip(*corners, strict=True)  # a turned page exchanges the corners
-    return Box(min(across), min(down), max(across), max(down))
-
-
-def _to_shares(page: pypdfium2.PdfPage, x: float, y: float) -> tuple[float, float]:
-    across, down = ctypes.c_int(), ctypes.c_int()
-    pypdfium2.raw.FPDF_PageToDevice(page, 0, 0, _UNITS, _UNITS, 0, x, y, across, down)
-    return across.value / _UNITS, down.value / _UNITS

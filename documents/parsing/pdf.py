@@ -24,6 +24,7 @@ from documents.exceptions import Unparsable
 from documents.parsing import ocr
 from documents.parsing.blocks import Block, format_table, join_blocks
 from documents.parsing.document import DocumentDraft
+from documents.parsing.pdf_pages import PageLoader, clean
 from documents.running_lines import MAX_LINES, Name, find_running_lines
 
 MAX_BOOKMARKS = 10_000
@@ -34,17 +35,11 @@ MIN_WORDS_OF_PROSE = 20
 MIN_BROKEN_PAIRS = 10  # of neighbouring words
 MAX_TITLE_WORDS = 20
 MIN_SHARE_OF_CAPITALS = 0.6
-MIN_LINES_OF_HALF = 5  # of a spread
 MIN_SHARE_OF_PAGES = 0.1  # that have the same running line below another one
 DRAWING_DPI = 200
 
-# PDFium marks a word broken at a line's end with U+FFFE in place of the hyphen.
-_BROKEN_WORD = re.compile("[\ufffe\u0002](?:\r?\n)?")
 _WORD = re.compile(r"\w+")
 _UNIT = re.compile(r"\([^()]*\)$")  # at the end of a title, such as "(in millions)"
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")  # glyphs of fonts without a Unicode map
-# The ligature of lam and alef after the article's alef: its letters come in the wrong order.
-LAM_ALEF = re.compile("ا([أإآ])ل")
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _INLINE_MARKDOWN = MarkdownIt("zero").enable(["emphasis", "strikethrough", "escape", "backticks"])
 
@@ -54,35 +49,43 @@ def read(path: Path, draft: DocumentDraft) -> None:
     draft.check_page_count(len(document))
     draft.propose_title(document.get_metadata_dict().get("Title"))
     bookmarks = _bookmarks(document)
-    layout = {} if _is_endless(document) else _read_layout(path, draft)
+    content = path.read_bytes()
+    pages = PageLoader(document, content)
+    sheets = [pages.read(index) for index in range(len(document))]
+    if pages.has_changed:
+        content = pages.save()
+    layout = {} if _is_endless(document) else _read_layout(content)
     if not layout:
         draft.warn("plain_page", "The PDF was read without headings and tables.")
-    if spreads := [index for index in layout if _is_spread(document, index)]:
+    if spreads := [index for index in layout if sheets[index].is_spread]:
         left, right = (
-            _read_layout(path, draft, spreads, crop_box)
+            _read_layout(content, spreads, crop_box)
             for crop_box in ((0, 0.5, 0, 0), (0, 0, 0, 0.5))  # what is cut from each side
         )
         layout |= {index: left.get(index, []) + right.get(index, []) for index in spreads}
     running_lines = _find_running_lines(layout)
     label = ""
-    for index in range(len(document)):
+    for index, sheet in enumerate(sheets):
         label = bookmarks.get(index, label)
-        text = _page_text(document, index, draft)
+        text = sheet.text
         ocr_lines: Sequence[ocr.LineBox] = ()
-        if not text.strip() and _has_picture(document, index):
+        if sheet.is_damaged:  # it is left empty, so that later pages keep their index
+            draft.warn("unreadable_page", f"Page {index + 1} is damaged; it was left empty.", index)
+        elif not text.strip() and sheet.has_picture:
             draw = partial(draw_page, document, index, ocr.MAX_SIDE)
             text, ocr_lines = draft.read_picture(len(document), draw)
-        elif text and index in layout:  # a damaged page has no text and stays empty
+        elif text and index in layout:
             paragraphs: dict[int, str] = {}
-            if index not in spreads:
+            if not sheet.is_spread:
                 paragraphs = _restore_paragraphs(document, index, layout[index], text)
             marked_up = join_blocks(_convert(layout[index], running_lines, paragraphs))
+            marked_up = pages.fields.restore(marked_up)
             if _holds_text(marked_up, text) and not _is_right_to_left(text):
                 text = marked_up
             else:
                 detail = f"Page {index + 1} was read without headings and tables."
                 draft.warn("plain_page", detail, index)
-        draft.add_page(text, label, ocr_lines)
+        draft.add_page(text, label, ocr_lines, unseen=sheet.unseen)
 
 
 def open_pdf(path: Path) -> pypdfium2.PdfDocument:
@@ -108,33 +111,12 @@ def open_pdf(path: Path) -> pypdfium2.PdfDocument:
     return document
 
 
-def _page_text(document: pypdfium2.PdfDocument, index: int, draft: DocumentDraft) -> str:
-    """The text of a page; empty if it cannot be read, so that later pages keep their index."""
-    try:
-        page = document[index]
-        text_page = page.get_textpage()
-        text = text_page.get_text_range()
-        text_page.close()
-        page.close()
-    except pypdfium2.PdfiumError:
-        draft.warn("unreadable_page", f"Page {index + 1} is damaged; it was left empty.", index)
-        return ""
-    return _clean(text)
-
-
-def _clean(text: str) -> str:
-    text = _BROKEN_WORD.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
-    return LAM_ALEF.sub(r"ال\1", _CONTROL.sub("", text))
-
-
 def _restore_paragraphs(
     document: pypdfium2.PdfDocument, index: int, blocks: Sequence[LayoutBlock], text: str
 ) -> dict[int, str]:
     """The text of the areas of those of a page's blocks that are tables made of paragraphs, by
     their place among the blocks. It may hold tables, too, a line for each row."""
     pairs = set(pairwise(_WORD.findall(text)))
-    page = document[index]
-    text_page = page.get_textpage()
     found: dict[int, str] = {}
     for place, block in enumerate(blocks):
         cells = [each for row in _read_cells(block) for each in row]
@@ -146,9 +128,11 @@ def _restore_paragraphs(
             for pair in pairwise(words)
         )
         if broken >= MIN_BROKEN_PAIRS and (box := block.bbox) is not None:
+            page = document[index]
+            text_page = page.get_textpage()
             top = page.get_height() - box.y
             area = text_page.get_text_bounded(box.x, top - box.height, box.x + box.width, top)
-            area, table = _clean(area), "\n".join(cells)
+            area, table = clean(area), "\n".join(cells)
             if _holds_text(area, table) and _holds_text(table, area):  # no other block is in it
                 found[place] = area
     return found
@@ -158,15 +142,6 @@ def _read_cells(table: LayoutBlock) -> list[list[str]]:
     """The rows of a table; none of another block."""
     rows = [*([table.header] if table.header else []), *(table.rows or [])]
     return [[_plain(cell.text) for cell in row] for row in rows]
-
-
-def _has_picture(document: pypdfium2.PdfDocument, index: int) -> bool:
-    try:
-        page = document[index]
-        pictures = page.get_objects(filter=[pypdfium2.raw.FPDF_PAGEOBJ_IMAGE])
-        return next(iter(pictures), None) is not None
-    except pypdfium2.PdfiumError:
-        return False
 
 
 def draw_page(document: pypdfium2.PdfDocument, index: int, max_side: int) -> Image.Image:
@@ -208,28 +183,8 @@ def _is_endless(document: pypdfium2.PdfDocument) -> bool:
     return False
 
 
-def _is_spread(document: pypdfium2.PdfDocument, index: int) -> bool:
-    """Whether the page is two pages side by side: its lines keep to the left or to the right half,
-    and some of both are as long as lines of prose. LiteParse would read across both."""
-    try:
-        page = document[index]
-        width, height = page.get_size()
-        if width <= height:
-            return False
-        text_page = page.get_textpage()
-        rectangles = map(text_page.get_rect, range(text_page.count_rects()))
-        lines = [(left, right) for left, _, right, _ in rectangles]
-    except pypdfium2.PdfiumError:
-        return False
-    if any(left < width / 2 < right for left, right in lines):
-        return False
-    long_lines = [left < width / 2 for left, right in lines if right - left > width / 4]
-    return MIN_LINES_OF_HALF <= sum(long_lines) <= len(long_lines) - MIN_LINES_OF_HALF
-
-
 def _read_layout(
-    path: Path,
-    draft: DocumentDraft,
+    content: bytes,
     indexes: Iterable[int] = (),
     crop_box: tuple[float, float, float, float] | None = None,
 ) -> dict[int, list[LayoutBlock]]:
@@ -250,7 +205,7 @@ def _read_layout(
         crop_box=crop_box,
     )
     try:
-        result = parser.parse(path.read_bytes())  # it refuses a path without ``.pdf``
+        result = parser.parse(content)
     except liteparse.ParseError:
         return {}
     return {page.page_num - 1: page.blocks or [] for page in result.pages}

@@ -138,7 +138,7 @@ class TestPdf:
     ):
         path = tmp_path / "prose.pdf"
         path.write_bytes(make_pdf_of_text(" ".join(WORDS)))
-        [[paragraph]] = pdf._read_layout(path, DocumentDraft(LIMITS)).values()
+        [[paragraph]] = pdf._read_layout(path.read_bytes()).values()
         row = [LayoutCell(" ".join(words)) for words in cells]
         table = LayoutBlock("table", rows=[row], bbox=paragraph.bbox)
         monkeypatch.setattr(pdf, "_read_layout", lambda *args: {0: [table]})

@@ -1,0 +1,380 @@
+"""Take text that nobody sees off a page of a PDF, so that all readers of the page leave it out.
+
+Objects tell which text may be unseen, and why; whether it is, two drawings of the page tell, with
+this text and without it. The text of a scanned page, which OCR put below or invisibly above its
+picture, is what the page shows, and stays.
+"""
+
+import ctypes
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
+
+import pypdfium2
+import pypdfium2.raw as pdfium
+from PIL import Image, ImageChops
+
+from documents.parsing.boxes import Box
+from documents.parsing.document import UnseenText
+from documents.parsing.pdf_objects import (
+    Bounds,
+    PageObject,
+    address,
+    group_chars,
+    list_objects,
+    read_box,
+    read_size,
+    remove_objects,
+    write_text,
+)
+
+MIN_SIZE = 1.5  # points; smaller letters cannot be read in print
+MIN_SHARE_OF_PAGE = 1 / 400  # of its height, for such letters; the plan of a house has small ones
+MIN_DIFFERENCE = 13  # of 255, in one colour; light grey on white has more
+SIMILAR = 60  # of 255: colours nearer to each other are compared by drawing the page
+MIN_THICKNESS = 2  # points; thinner shapes are lines, which cover nothing
+MIN_OVERLAP = 0.1  # of a text's area
+MAX_COVERS = 500  # of a page; with more, every text is looked at
+LETTER_PIXELS = 14  # of the smallest text that is looked at
+MAX_PIXELS = 1_800  # of a drawing's longer side
+MIN_INK = 40  # of 255, between the darkest and the lightest pixel where a scan has letters
+MIN_SHARE_OF_SCAN = 0.5  # of the page, which its pictures cover
+
+MAX_STREAM = 2**20  # bytes of a stream of objects, among which the catalogue is
+
+_OBJECT_STREAM = re.compile(rb"/ObjStm\b.{0,300}?stream\r?\n", re.DOTALL)
+_WHITE = bytes((ctypes.c_uint * 4)(255, 255, 255, 255))
+_CLEAR_MODES = {pdfium.FPDF_TEXTRENDERMODE_INVISIBLE, pdfium.FPDF_TEXTRENDERMODE_CLIP}
+
+
+@dataclass(slots=True)
+class _Suspect:
+    text: PageObject
+    reason: str
+    is_on_picture: bool = False
+
+
+@dataclass(slots=True)
+class _Line:
+    """Texts that follow each other in the file and on the page, and the box around them."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+    start: int
+    end: int
+
+    def widen(self, text: Bounds) -> None:
+        left, bottom, right, top = text
+        self.left, self.right = min(self.left, left), max(self.right, right)
+        self.bottom, self.top = min(self.bottom, bottom), max(self.top, top)
+
+
+@dataclass(slots=True)
+class _Word:
+    """``start`` and ``end`` are indexes in the page's text."""
+
+    start: int
+    end: int
+    text: str
+    boxes: list[Box]
+
+
+def remove_unseen(
+    document: pypdfium2.PdfDocument, page: pypdfium2.PdfPage, *, has_layers: bool
+) -> tuple[list[UnseenText], bool]:
+    """Take unseen texts off the page. Returns them, and whether there are pictures on it.
+    ``has_layers``: whether parts of the document can be switched off."""
+    suspects, pictures = _find_suspects(page, has_layers=has_layers)
+    unseen: list[UnseenText] = []
+    if suspects:
+        text_page = page.get_textpage()
+        chars = group_chars(text_page)
+        words = [
+            list(_split_words(page, text_page, chars.get(address(each.text.handle), [])))
+            for each in suspects
+        ]
+        changed, without = _draw_differences(page, [each.text for each in suspects])
+        hidden = [
+            [
+                word
+                for word in group
+                if any(map(str.isalnum, word.text))
+                and (each.reason == "tiny" or not _is_drawn(word, changed))
+            ]
+            for each, group in zip(suspects, words, strict=True)
+        ]
+        letter_count = sum(not char.isspace() for group in chars.values() for _, char in group)
+        if _is_scan(page, pictures, hidden, letter_count):
+            hidden = [
+                [word for word in group if not each.is_on_picture or not _has_ink(word, without)]
+                for each, group in zip(suspects, hidden, strict=True)
+            ]
+        removed = []
+        last = (-1, "")  # where the word before ends, and why it is unseen
+        for each, group, unseen_words in zip(suspects, words, hidden, strict=True):
+            for word in unseen_words:
+                if last == (word.start, each.reason):  # each letter may be an object
+                    word = replace(word, text=unseen.pop().text + word.text)
+                unseen.append(UnseenText(word.text, each.reason))
+                last = word.end, each.reason
+            if unseen_words:
+                removed.append(each.text)
+                seen = [word for word in group if word not in unseen_words]
+                _rewrite(document, page, text_page, each.text, seen)
+        text_page.close()
+        remove_objects(page, removed)
+    return list(_join(unseen)), bool(pictures)
+
+
+def _join(unseen: Sequence[UnseenText]) -> Iterator[UnseenText]:
+    """The words that follow each other as one text."""
+    for reason, words in groupby(unseen, key=attrgetter("reason")):
+        yield UnseenText(" ".join(word.text for word in words), reason)
+
+
+def has_layers(content: bytes) -> bool:
+    """Whether parts of the document can be switched off, or it cannot be told."""
+    if b"/OCProperties" in content:
+        return True
+    for found in _OBJECT_STREAM.finditer(content):
+        try:
+            objects = zlib.decompressobj().decompress(
+                content[found.end() : found.end() + MAX_STREAM], MAX_STREAM
+            )
+        except zlib.error:  # encrypted
+            return True
+        if b"/OCProperties" in objects:
+            return True
+    return False
+
+
+def _find_suspects(
+    page: pypdfium2.PdfPage, *, has_layers: bool
+) -> tuple[list[_Suspect], list[Bounds]]:
+    """The texts that may be unseen, and where the page has pictures. It runs for each letter of
+    pages on which each is an object."""
+    page_bounds = page.get_bbox()
+    min_size = min(MIN_SIZE, MIN_SHARE_OF_PAGE * (page_bounds[3] - page_bounds[1]))
+    suspects: dict[int, _Suspect] = {}
+    texts: list[PageObject] = []
+    lines: list[_Line] = []
+    line: _Line | None = None
+    pictures: list[Bounds] = []
+    covers: list[tuple[Bounds, bytes | None]] = [(page_bounds, _WHITE)]
+    patterns: list[Bounds] = []  # and pictures, whose colours are not known
+    is_unlike: dict[bytes, bool] = {}  # whether a colour of texts is unlike those of all covers
+    channels = (ctypes.c_uint * 4)()
+    arguments = [ctypes.c_uint.from_buffer(channels, 4 * each) for each in range(4)]
+    for each in list_objects(page):
+        bounds = left, bottom, right, top = each.bounds
+        if each.kind != pdfium.FPDF_PAGEOBJ_TEXT:
+            if each.kind == pdfium.FPDF_PAGEOBJ_IMAGE:
+                pictures.append(bounds)
+            if min(right - left, top - bottom) <= MIN_THICKNESS:
+                continue
+            colour = None
+            if each.kind == pdfium.FPDF_PAGEOBJ_PATH:
+                if not _is_filled(each):
+                    continue
+                if pdfium.FPDFPageObj_GetFillColor(each.handle, *arguments):
+                    colour = bytes(channels)
+            covers.append((bounds, colour))
+            if colour is None:
+                patterns.append(bounds)
+            is_unlike.clear()
+            if len(covers) <= MAX_COVERS:
+                for at in _list_overlapping(bounds, lines, texts):
+                    suspects.setdefault(at, _Suspect(texts[at], "covered"))
+            continue
+        if left >= right or bottom >= top:
+            continue  # spaces
+        at = len(texts)
+        texts.append(each)
+        if line and line.bottom < top and bottom < line.top:
+            line.end = at + 1
+            if left < line.left or bottom < line.bottom or right > line.right or top > line.top:
+                line.widen(bounds)
+        else:
+            line = _Line(left, bottom, right, top, at, at + 1)
+            lines.append(line)
+        mode = pdfium.FPDFTextObj_GetTextRenderMode(each.handle)
+        if mode == pdfium.FPDF_TEXTRENDERMODE_STROKE:
+            pdfium.FPDFPageObj_GetStrokeColor(each.handle, *arguments)
+        else:
+            pdfium.FPDFPageObj_GetFillColor(each.handle, *arguments)
+        colour = bytes(channels)
+        if colour not in is_unlike:
+            is_unlike[colour] = not any(_are_similar(colour, other) for _, other in covers)
+        if mode in _CLEAR_MODES or not channels[3]:
+            suspects[at] = _Suspect(each, "invisible")
+        elif top - bottom < min_size and read_size(each) < min_size:
+            suspects[at] = _Suspect(each, "tiny")
+        elif (
+            left < page_bounds[0] or bottom < page_bounds[1]
+            or right > page_bounds[2] or top > page_bounds[3]
+        ) and not _overlap(bounds, page_bounds, 1 - MIN_OVERLAP):  # fmt: skip
+            suspects[at] = _Suspect(each, "outside")
+        elif not is_unlike[colour] or (
+            patterns and any(_lies_on(bounds, other) for other in patterns)
+        ):
+            ground = next(other for box, other in reversed(covers) if _lies_on(bounds, box))
+            if ground is None or _are_similar(colour, ground):
+                suspects[at] = _Suspect(each, "colour")
+        elif has_layers and _has_layer(each):
+            suspects[at] = _Suspect(each, "hidden")
+    if len(covers) > MAX_COVERS:
+        for at, each in enumerate(texts):
+            suspects.setdefault(at, _Suspect(each, "covered"))
+    for suspect in suspects.values():
+        suspect.is_on_picture = any(_lies_on(suspect.text.bounds, box) for box in pictures)
+    return list(suspects.values()), pictures
+
+
+def _is_filled(path: PageObject) -> bool:
+    mode, has_stroke = ctypes.c_int(), ctypes.c_int()
+    pdfium.FPDFPath_GetDrawMode(path.handle, mode, has_stroke)
+    return bool(mode.value)
+
+
+def _list_overlapping(
+    cover: Bounds, lines: Sequence[_Line], texts: Sequence[PageObject]
+) -> Iterator[int]:
+    left, bottom, right, top = cover
+    for line in lines:
+        if line.left < right and left < line.right and line.bottom < top and bottom < line.top:
+            for at in range(line.start, line.end):
+                if _overlap(texts[at].bounds, cover):
+                    yield at
+
+
+def _has_layer(text: PageObject) -> bool:
+    """Whether the text may be in a part of the document that can be switched off. PDFium does not
+    tell it of a form."""
+    name, length = ctypes.create_string_buffer(64), ctypes.c_ulong()
+    for index in range(pdfium.FPDFPageObj_CountMarks(text.handle)):
+        mark = pdfium.FPDFPageObj_GetMark(text.handle, index)
+        buffer = ctypes.cast(name, ctypes.POINTER(pdfium.FPDF_WCHAR))
+        pdfium.FPDFPageObjMark_GetName(mark, buffer, len(name), length)
+        if name.raw[: length.value].decode("utf-16-le").rstrip("\0") == "OC":
+            return True
+    return text.form is not None
+
+
+def _lies_on(text: Bounds, ground: Bounds) -> bool:
+    """Whether the middle of the text does."""
+    across, up = (text[0] + text[2]) / 2, (text[1] + text[3]) / 2
+    return ground[0] <= across <= ground[2] and ground[1] <= up <= ground[3]
+
+
+def _overlap(text: Bounds, cover: Bounds, min_share: float = MIN_OVERLAP) -> bool:
+    width = min(text[2], cover[2]) - max(text[0], cover[0])
+    height = min(text[3], cover[3]) - max(text[1], cover[1])
+    area = (text[2] - text[0]) * (text[3] - text[1])
+    return width > 0 and height > 0 and width * height >= min_share * area
+
+
+def _are_similar(one: bytes, other: bytes | None) -> bool:
+    """Whether two colours are, of which each channel has four bytes."""
+    return other is None or all(abs(one[n] - other[n]) < SIMILAR for n in (0, 4, 8))
+
+
+def _split_words(
+    page: pypdfium2.PdfPage, text_page: pypdfium2.PdfTextPage, chars: list[tuple[int, str]]
+) -> Iterator[_Word]:
+    for is_space, part in groupby(chars, key=lambda char: char[1].isspace()):
+        if not is_space:
+            indexes, letters = zip(*part, strict=True)
+            boxes = [read_box(page, text_page, index) for index in indexes]
+            yield _Word(indexes[0], indexes[-1] + 1, "".join(letters), boxes)
+
+
+def _draw_differences(
+    page: pypdfium2.PdfPage, texts: Sequence[PageObject]
+) -> tuple[Image.Image, Image.Image]:
+    """How much each pixel of the page changes, from 0 to 255, if these texts are not drawn; and the
+    page without them."""
+    smallest = min(
+        (size for each in texts if (size := read_size(each)) >= MIN_SIZE), default=LETTER_PIXELS
+    )
+    most = MAX_PIXELS / max(page.get_size())
+    scale = min(most, max(1, LETTER_PIXELS / smallest))
+    complete = page.render(scale=scale).to_pil().convert("RGB")
+    for each in texts:
+        pdfium.FPDFPageObj_SetIsActive(each.handle, False)
+    without = page.render(scale=scale).to_pil().convert("RGB")
+    for each in texts:
+        pdfium.FPDFPageObj_SetIsActive(each.handle, True)
+    red, green, blue = ImageChops.difference(complete, without).split()
+    return ImageChops.lighter(ImageChops.lighter(red, green), blue), without.convert("L")
+
+
+def _is_drawn(word: _Word, changed: Image.Image) -> bool:
+    """Whether at least half of a word's letters are."""
+    drawn = 0
+    for box in word.boxes:
+        lightest = _read_extremes(changed, box)[1]
+        drawn += lightest >= MIN_DIFFERENCE
+    return 2 * drawn >= len(word.boxes)
+
+
+def _read_extremes(picture: Image.Image, box: Box) -> tuple[int, int]:
+    """The darkest and the lightest pixel in the box; both 0 outside the picture."""
+    width, height = picture.size
+    left, top = max(0, int(box.left * width)), max(0, int(box.top * height))
+    right = min(width, max(left + 1, round(box.right * width)))
+    bottom = min(height, max(top + 1, round(box.bottom * height)))
+    if left >= right or top >= bottom:
+        return 0, 0
+    levels = picture.crop((left, top, right, bottom)).tobytes()
+    return min(levels), max(levels)
+
+
+def _is_scan(
+    page: pypdfium2.PdfPage,
+    pictures: Sequence[Bounds],
+    hidden: Sequence[Sequence[_Word]],
+    letter_count: int,
+) -> bool:
+    """Whether pictures cover most of the page, and most of its letters are unseen."""
+    width, height = page.get_size()
+    covered = sum((right - left) * (top - bottom) for left, bottom, right, top in pictures)
+    unseen_count = sum(len(word.text) for words in hidden for word in words)
+    return covered >= MIN_SHARE_OF_SCAN * width * height and 2 * unseen_count > letter_count
+
+
+def _has_ink(word: _Word, without: Image.Image) -> bool:
+    """Whether the page has letters, or something else, at the place of the word."""
+    box = word.boxes[0]
+    for other in word.boxes[1:]:
+        box = box.join(other)
+    darkest, lightest = _read_extremes(without, box.pad())
+    return lightest - darkest >= MIN_INK
+
+
+def _rewrite(
+    document: pypdfium2.PdfDocument,
+    page: pypdfium2.PdfPage,
+    text_page: pypdfium2.PdfTextPage,
+    text: PageObject,
+    words: Sequence[_Word],
+) -> None:
+    """Draw these words of a text anew, so that the text can be taken off."""
+    for word in words:
+        matrix = pdfium.FS_MATRIX()
+        pdfium.FPDFText_GetMatrix(text_page, word.start, matrix)
+        x, y = ctypes.c_double(), ctypes.c_double()
+        pdfium.FPDFText_GetCharOrigin(text_page, word.start, x, y)
+        matrix.e, matrix.f = x.value, y.value
+        write_text(
+            document,
+            page,
+            word.text,
+            matrix,
+            pdfium.FPDFTextObj_GetFont(text.handle),
+            pdfium.FPDFText_GetFontSize(text_page, word.start),
+        )
