@@ -39,6 +39,9 @@ def _shift(text: str, table: dict[int, int], mark: str) -> str:
 def join_shifted(parts: Iterable[tuple[str, int]]) -> str:
     """The text of a line's parts, each with 1 if it is raised, -1 if lowered, else 0. A line that
     is shifted as a whole stands at nothing, and is written as it is."""
+    parts = list(parts)
+    if not any(shift for _, shift in parts):
+        return "".join(text for text, _ in parts)
     runs = [
         ("".join(text for text, _ in run), shift)
         for shift, run in groupby(parts, key=itemgetter(1))

@@ -218,7 +218,7 @@ def _join_header_rows(rows: list[Row]) -> list[Row]:
             has_parts and len(rows) > 2 and (is_tall or is_above_numbers or is_repeated)
         ):
             break
-        above = list(first)
+        above = first + [""] * (len(second) - len(first))
         for at, count in first.spans.items():
             above[at : at + count] = [first[at]] * len(above[at : at + count])
         joined = (

@@ -20,8 +20,8 @@ from documents.parsing.blocks import (
     format_table,
     join_in_cell,
 )
-from documents.parsing.charts import read_alternative_text, read_chart, read_diagram
 from documents.parsing.document import DocumentDraft, UnseenText
+from documents.parsing.drawings import read_alternative_text, read_references
 from documents.parsing.html import HtmlText, find_declared_encoding
 from documents.parsing.numbering import Numbering
 from documents.parsing.omml import read_formula
@@ -34,8 +34,12 @@ from text.superscripts import join_shifted
 _CHECKBOXES = str.maketrans({"\u2610": "[ ]", "\u2611": "[x]", "\u2612": "[x]"})
 _PAGE_NUMBER = "\uffff"  # in place of one, which differs on each page
 _PAGE_FIELD = re.compile(r"\s*(PAGE|NUMPAGES|SECTIONPAGES)\b")
+_PARAGRAPH, _TABLE, _RUN = qn("w:p"), qn("w:tbl"), qn("w:r")
+_TEXTS = {qn("w:t"), qn("w:delText")}
+_FORMULAS = {qn("m:oMath"), qn("m:oMathPara")}
+_DRAWINGS = {qn("wp:docPr"), qn("c:chart"), qn("dgm:relIds"), qn("a:p")}
 _GAP = re.compile(r"\s*[\t\n|]\s*|\s+---")
-_SKIPPED_TAGS = {qn("w:pPr"), qn("w:rPr"), qn("w:instrText"), qn("w:delInstrText"), qn("w:sdtPr")}
+_SKIPPED_TAGS = {qn("w:pPr"), qn("w:rPr"), qn("w:delInstrText"), qn("w:sdtPr")}
 _CHARACTERS = {
     qn("w:tab"): "\t", qn("w:ptab"): "\t", qn("w:br"): "\n", qn("w:cr"): "\n",
     qn("w:noBreakHyphen"): "-",
@@ -131,9 +135,9 @@ class WordReader:
     def _read_blocks(self, parent: Any) -> Iterator[Block]:
         for element in parent:
             tag = element.tag
-            if tag == qn("w:p"):
+            if tag == _PARAGRAPH:
                 yield from self._read_paragraph(element)
-            elif tag == qn("w:tbl"):
+            elif tag == _TABLE:
                 yield from self._read_table(element)
             elif tag == qn("w:altChunk"):
                 relation = self._package.relations(self._part).get(element.get(qn("r:id")))
@@ -198,11 +202,13 @@ class WordReader:
         """Add what is in the element to the line; ``reason``: why nothing of it is seen."""
         for element in parent:
             tag = element.tag
-            if tag == qn("w:r"):
+            if tag in _SKIPPED_TAGS:
+                continue
+            if tag == _RUN:
                 properties = element.find(qn("w:rPr"))
                 run = self._styles.of_run(properties, style)
                 self._walk(element, line, run, reason or ("hidden" if run.is_hidden else ""))
-            elif tag in {qn("w:t"), qn("w:delText")}:
+            elif tag in _TEXTS:
                 self._say(line, _read_letters(element, parent), style.shift, reason)
             elif tag in _CHARACTERS:
                 self._say(line, _CHARACTERS[tag], 0, reason)
@@ -215,8 +221,9 @@ class WordReader:
                 continue
             elif tag == qn("w:fldChar"):
                 self._read_field(element, line)
-            elif tag == qn("w:instrText") and line.fields and line.fields[-1] is not None:
-                line.fields[-1] += element.text or ""
+            elif tag == qn("w:instrText"):
+                if line.fields and line.fields[-1] is not None:
+                    line.fields[-1] += element.text or ""
             elif tag == qn("w:fldSimple") and _PAGE_FIELD.match(element.get(qn("w:instr"), "")):
                 self._say(line, _PAGE_NUMBER, 0, reason)
                 self._walk(element, line, style, reason)
@@ -228,17 +235,17 @@ class WordReader:
                     self._walk(element.find(qn(name)), part, Style())
                 self._say(line, base.text, 0, reason)
                 line.readings.append(f"{base.text}: {above.text}")
-            elif tag in {qn("m:oMath"), qn("m:oMathPara")}:
+            elif tag in _FORMULAS:
                 self._say(line, read_formula(element), 0, reason)
             elif tag == qn("w:txbxContent"):
                 if reason:
                     self._say(line, "".join(element.itertext(qn("w:t"))), 0, reason)
                 else:
                     line.boxes.append(element)
-            elif tag in {qn("wp:docPr"), qn("c:chart"), qn("dgm:relIds"), qn("a:p")}:
+            elif tag in _DRAWINGS:
                 if not reason:
                     line.below += self._read_drawing(element)
-            elif tag not in _SKIPPED_TAGS and not _is_fallback(element):
+            elif not _is_fallback(element):
                 self._walk(element, line, style, reason)
 
     def _say(self, line: _Line, text: str, shift: int, reason: str) -> None:
@@ -285,12 +292,7 @@ class WordReader:
             return ["".join(element.itertext(qn("a:t")))]
         if element.tag == qn("wp:docPr"):
             return read_alternative_text(element)
-        id_ = element.get(qn("r:id")) or element.get(qn("r:dm"))
-        relation = self._package.relations(self._part).get(id_)
-        if relation is None:
-            return []
-        read_part = read_chart if element.tag == qn("c:chart") else read_diagram
-        return [read_part(self._package.read(relation.part))]
+        return list(read_references(self._package, self._part, element))
 
     def _read_table(self, table: Any) -> list[Block]:
         rows = [

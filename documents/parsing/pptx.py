@@ -6,22 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from documents.parsing.blocks import Cell, fill_merged_cells, format_table, join_blocks
-from documents.parsing.charts import read_alternative_text, read_chart, read_diagram
 from documents.parsing.document import DocumentDraft, UnseenText
-from documents.parsing.omml import read_formula
+from documents.parsing.drawings import (
+    read_alternative_text,
+    read_frame,
+    read_references,
+)
 from documents.parsing.ooxml import Package, open_package, qn
-from text.numerals import format_number
-from text.superscripts import join_shifted
 
 _FALSE = {"0", "false"}
 _TITLES = {"title", "ctrTitle"}
 _NOT_NOTES = {"sldImg", "sldNum", "hdr", "ftr", "dt"}
-# The names of numbers in DrawingML (ECMA-376 part 1, 20.1.10.61) are one of these and their signs.
-_NUMBERS = {
-    "arabic": "decimal", "romanUc": "upperRoman", "romanLc": "lowerRoman",
-    "alphaUc": "upperLetter", "alphaLc": "lowerLetter",
-}  # fmt: skip
-_SIGNS = {"Period": "{}.", "ParenR": "{})", "ParenBoth": "({})", "Plain": "{}"}
 
 
 def read(path: Path, draft: DocumentDraft) -> None:
@@ -49,7 +44,7 @@ class _Slide:
         if notes := self._package.find(self._part, "notesSlide"):
             for shape in self._package.read(notes).iter(qn("p:sp")):
                 if _placeholder_of(shape) not in _NOT_NOTES:
-                    texts += _read_frame(shape.find(qn("p:txBody")))
+                    texts += read_frame(shape.find(qn("p:txBody")))
         text = "\n\n".join(filter(str.strip, texts))
         if slide.get("show") in _FALSE:
             self._hidden.append(text)
@@ -62,16 +57,14 @@ class _Slide:
         for shape in parent:
             properties = next(shape.iter(qn("p:cNvPr")), None)
             if properties is not None and properties.get("hidden") not in {None, *_FALSE}:
-                self._hidden += [
-                    "\n".join(_read_frame(each)) for each in shape.iter(qn("p:txBody"))
-                ]
+                self._hidden += ["\n".join(read_frame(each)) for each in shape.iter(qn("p:txBody"))]
             elif shape.tag in {qn("p:grpSp"), qn("mc:AlternateContent"), qn("mc:Choice")}:
                 yield from self._read_shapes(shape)
             elif shape.tag == qn("mc:Fallback"):
                 if shape.getprevious() is None:
                     yield from self._read_shapes(shape)
             elif shape.tag in {qn("p:sp"), qn("p:cxnSp")}:
-                texts = _read_frame(shape.find(qn("p:txBody")))
+                texts = read_frame(shape.find(qn("p:txBody")))
                 if _placeholder_of(shape) in _TITLES and not self._title:
                     self._title = " ".join(" ".join(texts).split())
                 else:
@@ -81,12 +74,11 @@ class _Slide:
                 yield from read_alternative_text(properties)
 
     def _read_graphic(self, shape: Any) -> Iterator[str]:
-        parts = self._package.relations(self._part)
         for table in shape.iter(qn("a:tbl")):
             rows = (
                 [
                     Cell(
-                        "\n".join(_read_frame(cell.find(qn("a:txBody")))),
+                        "\n".join(read_frame(cell.find(qn("a:txBody")))),
                         int(cell.get("rowSpan", "1")),
                         int(cell.get("gridSpan", "1")),
                     )
@@ -96,58 +88,9 @@ class _Slide:
                 for row in table.iterchildren(qn("a:tr"))
             )
             yield join_blocks(format_table(fill_merged_cells(rows)))
-        for reference in shape.iter(qn("c:chart"), qn("dgm:relIds")):
-            is_chart = reference.tag == qn("c:chart")
-            relation = parts.get(reference.get(qn("r:id" if is_chart else "r:dm")))
-            if relation is not None:
-                read_part = read_chart if is_chart else read_diagram
-                yield read_part(self._package.read(relation.part))
+        yield from read_references(self._package, self._part, shape)
 
 
 def _placeholder_of(shape: Any) -> str | None:
     placeholder = next(shape.iter(qn("p:ph")), None)
     return None if placeholder is None else placeholder.get("type", "obj")
-
-
-def _read_frame(frame: Any) -> list[str]:
-    """Its text, with the numbers of lists; nothing if it has none."""
-    if frame is None:
-        return []
-    lines = []
-    counts: dict[int, int] = {}  # by level of the open lists
-    for paragraph in frame.iterchildren(qn("a:p")):
-        text = join_shifted(_iter_parts(paragraph))
-        properties = paragraph.find(qn("a:pPr"))
-        level = 0 if properties is None else int(properties.get("lvl", "0"))
-        numbered = None if properties is None else properties.find(qn("a:buAutoNum"))
-        counts = {other: count for other, count in counts.items() if other <= level}
-        if numbered is None:
-            counts.pop(level, None)
-        elif text.strip():
-            counts[level] = counts.get(level, int(numbered.get("startAt", "1")) - 1) + 1
-            text = f"{_format_number(counts[level], numbered.get('type', ''))} {text}"
-        lines.append(text)
-    text = "\n".join(lines).strip()
-    return [text] if text else []
-
-
-def _format_number(number: int, name: str) -> str:
-    sign = next((each for each in _SIGNS if name.endswith(each)), "Plain")
-    return _SIGNS[sign].format(format_number(number, _NUMBERS.get(name.removesuffix(sign), "")))
-
-
-def _iter_parts(parent: Any) -> Iterator[tuple[str, int]]:
-    for element in parent:
-        if element.tag in {qn("a:r"), qn("a:fld")}:
-            properties = element.find(qn("a:rPr"))
-            baseline = (
-                0 if properties is None else float(properties.get("baseline", "0").rstrip("%"))
-            )
-            text = (element.findtext(qn("a:t")) or "").replace("\v", "\n")
-            yield text, (baseline > 0) - (baseline < 0)
-        elif element.tag == qn("a:br"):
-            yield "\n", 0
-        elif element.tag in {qn("m:oMath"), qn("m:oMathPara")}:
-            yield read_formula(element), 0
-        elif element.tag != qn("mc:Fallback"):
-            yield from _iter_parts(element)

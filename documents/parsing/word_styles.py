@@ -9,6 +9,7 @@ from documents.parsing.numbering import MAX_LEVELS, Numbering
 from documents.parsing.ooxml import is_on, qn, read_value
 
 _HEADING = re.compile(r"heading ([1-9])$", re.IGNORECASE)
+_OF_RUNS = {qn("w:rStyle"), qn("w:vanish"), qn("w:vertAlign"), qn("w:position")}
 MIN_SHIFT = 4  # half points that a smaller letter stands above or below the line
 
 
@@ -43,7 +44,7 @@ class WordStyles:
 
     def of_run(self, properties: Any, paragraph: Style) -> Style:
         """Only what hides and shifts it."""
-        if properties is None:
+        if properties is None or all(each.tag not in _OF_RUNS for each in properties):
             return paragraph
         named = self.get(read_value(properties, "w:rStyle") or "")
         merged = replace(

@@ -5,7 +5,10 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from documents.parsing.blocks import LIST_INDENT, format_table, join_blocks
-from documents.parsing.ooxml import qn
+from documents.parsing.omml import read_formula
+from documents.parsing.ooxml import Package, qn
+from text.numerals import format_number
+from text.superscripts import join_shifted
 
 _NAMES: Final = {
     "a": "http://schemas.openxmlformats.org/drawingml/2006/main",
@@ -15,6 +18,66 @@ _NAMES: Final = {
 
 MIN_DESCRIPTION_BYTES: Final = 16
 _FILE_NAME: Final = re.compile(r"\S*\.\w{3,4}|https?:\S+", re.IGNORECASE)
+
+# The names of numbers in DrawingML (ECMA-376 part 1, 20.1.10.61) are one of these and their signs.
+_NUMBERS = {
+    "arabic": "decimal", "romanUc": "upperRoman", "romanLc": "lowerRoman",
+    "alphaUc": "upperLetter", "alphaLc": "lowerLetter",
+}  # fmt: skip
+_SIGNS = {"Period": "{}.", "ParenR": "{})", "ParenBoth": "({})", "Plain": "{}"}
+
+
+def read_frame(frame: Any) -> list[str]:
+    """Its text, with the numbers of lists; nothing if it has none."""
+    if frame is None:
+        return []
+    lines = []
+    counts: dict[int, int] = {}  # by level of the open lists
+    for paragraph in frame.iterchildren(qn("a:p")):
+        text = join_shifted(_iter_parts(paragraph))
+        properties = paragraph.find(qn("a:pPr"))
+        level = 0 if properties is None else int(properties.get("lvl", "0"))
+        numbered = None if properties is None else properties.find(qn("a:buAutoNum"))
+        counts = {other: count for other, count in counts.items() if other <= level}
+        if numbered is None:
+            counts.pop(level, None)
+        elif text.strip():
+            counts[level] = counts.get(level, int(numbered.get("startAt", "1")) - 1) + 1
+            text = f"{_format_number(counts[level], numbered.get('type', ''))} {text}"
+        lines.append(text)
+    text = "\n".join(lines).strip()
+    return [text] if text else []
+
+
+def _format_number(number: int, name: str) -> str:
+    sign = next((each for each in _SIGNS if name.endswith(each)), "Plain")
+    return _SIGNS[sign].format(format_number(number, _NUMBERS.get(name.removesuffix(sign), "")))
+
+
+def _iter_parts(parent: Any) -> Iterator[tuple[str, int]]:
+    for element in parent:
+        if element.tag in {qn("a:r"), qn("a:fld")}:
+            properties = element.find(qn("a:rPr"))
+            baseline = (
+                0 if properties is None else float(properties.get("baseline", "0").rstrip("%"))
+            )
+            text = (element.findtext(qn("a:t")) or "").replace("\v", "\n")
+            yield text, (baseline > 0) - (baseline < 0)
+        elif element.tag == qn("a:br"):
+            yield "\n", 0
+        elif element.tag in {qn("m:oMath"), qn("m:oMathPara")}:
+            yield read_formula(element), 0
+        elif element.tag != qn("mc:Fallback"):
+            yield from _iter_parts(element)
+
+
+def read_references(package: Package, part: str, drawing: Any) -> Iterator[str]:
+    """The charts and diagrams that a drawing in the part refers to."""
+    for reference in drawing.iter(qn("c:chart"), qn("dgm:relIds")):
+        is_chart = reference.tag == qn("c:chart")
+        relation = package.relations(part).get(reference.get(qn("r:id" if is_chart else "r:dm")))
+        if relation is not None:
+            yield (read_chart if is_chart else read_diagram)(package.read(relation.part))
 
 
 def read_chart(chart: Any) -> str:
