@@ -41,7 +41,7 @@ from documents.fetching import fetch_file
 from documents.groups import require_all_visible
 from documents.index_catalog import get_catalog, require_index
 from documents.models import Artifact, Page
-from documents.parsing import draw_page, find_boxes, find_line_boxes
+from documents.parsing import REASONS, draw_page, find_boxes, find_line_boxes
 from documents.partial_reading import IS_PARTIAL
 from documents.serializers import (
     FORM,
@@ -287,7 +287,8 @@ class ArtifactViewSet(viewsets.ViewSet):
                 "artifact_id": str(page.artifact_id),
                 "text": page.text,
                 "unseen": [
-                    {"reason": reason, "char_count": count} for reason, count in counts.items()
+                    {"reason": reason, "detail": REASONS[reason], "char_count": count}
+                    for reason, count in counts.items()
                 ],
                 "unseen_start": page.unseen_start,
                 "unreadable_count": page.unreadable_count,

@@ -40,6 +40,8 @@ def format_hit(
     """``above`` and ``below``: lines of one kind of hit, around its text."""
     lines = [f"[{number}] {join(format_place(hit), _format_score(hit))}"]
     lines.append(join(*_list_ids(hit)))
+    if hit.get("warnings"):
+        lines.append(f"Warnings of its page: {', '.join(hit['warnings'])}")
     if "question" in hit:
         lines.append(f"Question: {one_line(hit['question'])}")
     lines += above

@@ -28,6 +28,11 @@ export function describeState({ status, nodes, ocr }) {
   return status === "indexing" && written ? `${STATES.indexing} ${nodes.synced} of ${written}` : STATES[status];
 }
 
+/** An error or a warning of a document, and what helps. */
+export function describeProblem({ detail, fix }) {
+  return [detail, fix].filter(Boolean).join(" ");
+}
+
 /** Run an action; show the error of a request that failed. */
 export async function attempt(action) {
   try {

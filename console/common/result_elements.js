@@ -39,6 +39,7 @@ function locationElement(hit, ...before) {
   const place = element("p", { className: "place" }, ...before);
   if (hit.page?.index != null) place.append(element("span", {}, formatPageNumber(hit.page.index)));
   if (hit.verdict) place.append(hitCheckElement(hit.verdict));
+  place.append(...(hit.warnings ?? []).map(warningElement));
   return place;
 }
 
@@ -73,6 +74,16 @@ function hitCheckElement(verdict) {
     stale: ["outdated", "Verdict “stale”: the document has changed since this was indexed"],
   }[verdict] ?? [verdict, ""];
   return element("span", { className: `verdict ${verdict}`, title }, text);
+}
+
+/** What a document's warnings say of a passage's page. */
+function warningElement(code) {
+  const [text, title] = {
+    hidden_text: ["page hides text", "The file holds text of this page that cannot be seen on it"],
+    unreadable_text: ["letters left out", "Letters of this page are left out: the file does not say which they are"],
+    unseen_passage: ["not seen on the page", "This passage is in the file, and cannot be seen on the page"],
+  }[code] ?? [code.replaceAll("_", " "), "A warning of the document about this page"];
+  return element("span", { className: "verdict warned", title }, text);
 }
 
 function formatScore(value) {

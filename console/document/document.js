@@ -8,7 +8,7 @@ import { ApiError, getJson, request, send } from "../common/api.js";
 import { $, element, numberFormat } from "../common/dom.js";
 import { readHits } from "../common/hits.js";
 import { markdownNodes } from "../common/markdown.js";
-import { actionElement, attempt, countOf, describeState, formatTime, linkElement, onClick } from "../common/page.js";
+import { actionElement, attempt, countOf, describeProblem, describeState, formatTime, linkElement, onClick } from "../common/page.js";
 import { clearSoftBreakCache, markedNodes, utf16Offset } from "../common/text.js";
 
 const artifactPath = `artifacts/${$("title").dataset.artifact}/`;
@@ -46,7 +46,7 @@ function showArtifact() {
   $("about").replaceChildren(linkElement(index, "documents/", { index }), ` · ${countOf(pages, "page")}${state}`);
   const problems = [...(error ? [error] : []), ...warnings];
   $("warnings").hidden = problems.length === 0;
-  $("warnings").replaceChildren(...problems.map(({ detail }) => element("li", {}, detail)));
+  $("warnings").replaceChildren(...problems.map((each) => element("li", {}, describeProblem(each))));
   const facts = {
     File: artifact.file_name,
     Type: mediaType,
@@ -163,9 +163,31 @@ async function showPage(index, passage = null) {
   $("place").textContent = page.label;
   $("ocr").hidden = page.ocr_confidence === null;
   $("ocr").textContent = `Read by OCR, which is ${Math.floor(100 * page.ocr_confidence)}% sure. Whole lines are marked.`;
+  showMissing(page);
   showText(page.text, passage);
   await Promise.all([showPicture(path, index, passage, signal), showSummaries(signal), showPassages(signal)]);
 }
+
+/** Say what of the page's text cannot be seen or read. */
+function showMissing({ unseen, unseen_start: start, unreadable_count: unreadable }) {
+  const counts = unseen.map(({ detail, char_count: count }) => `${countOf(count, "character")} ${detail}`);
+  const found = start === null ? "It is not searched." : "It is searched, and stands at the end of the text below.";
+  $("unseen").hidden = unseen.length === 0;
+  $("unseen-note").textContent = `The file holds text of this page that cannot be seen on it: ${counts.join("; ")}. ${found}`;
+  $("show-unseen").hidden = false;
+  $("unseen-texts").hidden = true;
+  $("unreadable").hidden = unreadable === 0;
+  $("unreadable").textContent = `${countOf(unreadable, "character")} of this page ${unreadable === 1 ? "is" : "are"} left out: the file does not say which letters are drawn.`;
+}
+
+onClick($("show-unseen"), async () => {
+  const { results } = await getJson(`${artifactPath}pages/${shown.index}/unseen`);
+  $("unseen-texts").replaceChildren(
+    ...results.flatMap(({ reason, text }) => [element("dt", {}, reason), element("dd", { dir: "auto" }, text)]),
+  );
+  $("unseen-texts").hidden = false;
+  $("show-unseen").hidden = true;
+});
 
 function showText(text, passage) {
   clearSoftBreakCache();

@@ -2,7 +2,7 @@
 
 import { getJson, pageAddress, send } from "../common/api.js";
 import { $, element, keyed, numberFormat, rowElement, updateChildren } from "../common/dom.js";
-import { attempt, countOf, describeState, fillIndexes, formatTime, keepShowing, linkElement, onClick, onSubmit } from "../common/page.js";
+import { attempt, countOf, describeProblem, describeState, fillIndexes, formatTime, keepShowing, linkElement, onClick, onSubmit } from "../common/page.js";
 
 const PAGE_SIZE = 50;
 const POLL_MS = 3_000; // while documents are being read or indexed and the page is visible
@@ -13,6 +13,7 @@ async function start() {
   await fillIndexes($("index"));
   const address = new URLSearchParams(location.search);
   $("status").value = address.get("status") ?? "";
+  $("read").value = address.get("is_partial") ?? "";
   $("title").value = address.get("title") ?? "";
   await list();
 }
@@ -26,7 +27,7 @@ const list = keepShowing(async (offset = offsetOfAddress()) => {
   asked?.abort();
   const { signal } = (asked = new AbortController());
   $("problem").hidden = true;
-  const wanted = { status: $("status").value, title: $("title").value.trim(), offset: offset || "" };
+  const wanted = { status: $("status").value, is_partial: $("read").value, title: $("title").value.trim(), offset: offset || "" };
   const filled = Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== ""));
   history.replaceState(null, "", `?${new URLSearchParams({ index: name, ...filled })}`);
   const path = `indexes/${encodeURIComponent(name)}/`;
@@ -40,7 +41,7 @@ const list = keepShowing(async (offset = offsetOfAddress()) => {
   return index.artifacts_waiting > 0 || index.nodes.pending > 0 ? POLL_MS : null;
 });
 
-function showIndex({ artifacts, artifacts_waiting: waiting, artifacts_failed: failed, problem }) {
+function showIndex({ artifacts, artifacts_waiting: waiting, artifacts_failed: failed, artifacts_partial: partial, problem }) {
   const parts = [
     countOf(artifacts, "document"),
     waiting ? `${numberFormat.format(waiting)} in work` : "",
@@ -50,13 +51,16 @@ function showIndex({ artifacts, artifacts_waiting: waiting, artifacts_failed: fa
   $("index-problem").textContent = problem ?? "";
   $("index-problem").hidden = !problem;
   $("retry").hidden = !failed;
+  $("partial").hidden = !partial || $("read").value === "true";
+  $("partial").textContent = `${numberFormat.format(partial)} read in part`;
+  $("partial").href = pageAddress("documents/", { index: $("index").value, is_partial: true });
   $("add").href = pageAddress("add/", { index: $("index").value });
 }
 
 function showDocuments({ results, count }, offset) {
   $("documents").hidden = results.length === 0;
   updateChildren($("rows"), results.map((each) => keyed(each.id, documentElement(each))));
-  const isFiltered = $("status").value || $("title").value.trim();
+  const isFiltered = $("status").value || $("read").value || $("title").value.trim();
   $("empty").hidden = results.length > 0;
   $("empty-text").textContent = isFiltered ? "No document is like that." : "This index has no documents yet.";
   const last = offset + results.length;
@@ -74,8 +78,8 @@ function documentElement(artifact) {
   const { id, title, file_name: fileName, status, error, warnings, pages, updated_at: changed } = artifact;
   const link = linkElement(title || "Untitled", `documents/${id}/`);
   link.dir = "auto";
-  const notes = [...(error ? [error] : []), ...warnings].map(({ detail }) =>
-    element("p", { className: `note ${status}` }, detail),
+  const notes = [...(error ? [error] : []), ...warnings].map((each) =>
+    element("p", { className: `note ${status}` }, describeProblem(each)),
   );
   return rowElement(
     [link, fileName && fileName !== title ? element("p", { className: "file" }, fileName) : null, ...notes],
@@ -86,7 +90,7 @@ function documentElement(artifact) {
 }
 
 onClick($("retry"), () => send("POST", `indexes/${encodeURIComponent($("index").value)}/retry/`).then(() => list(0)));
-for (const id of ["index", "status"]) $(id).addEventListener("change", () => attempt(() => list(0)));
+for (const id of ["index", "status", "read"]) $(id).addEventListener("change", () => attempt(() => list(0)));
 onSubmit($("find"), () => list(0));
 
 attempt(start);

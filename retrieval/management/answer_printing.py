@@ -96,6 +96,8 @@ class AnswerPrinter:
             line.append("  stale: the document has changed since it was indexed", style="yellow")
         elif state.get("verdict") == "lost":
             line.append("  lost: the document no longer contains it", style="yellow")
+        if scored.get("warnings"):
+            line.append(f"  {', '.join(scored['warnings'])}", style="yellow")
         self._console.print(line)
 
     def print_note(self, text: str, margin: int) -> None:

@@ -43,8 +43,16 @@ class TestPage:
         page = get(Scope.SEARCH, offer, "pages/0/").json()
 
         assert page["unseen"] == [
-            {"reason": "hidden", "char_count": len(SECRET)},
-            {"reason": "deleted", "char_count": len(DELETED)},
+            {
+                "reason": "hidden",
+                "detail": "marked as hidden in the file",
+                "char_count": len(SECRET),
+            },
+            {
+                "reason": "deleted",
+                "detail": "deleted, with changes tracked",
+                "char_count": len(DELETED),
+            },
         ]
         assert (page["unseen_start"], page["unreadable_count"]) == (None, 0)
         assert page["warnings"] == ["hidden_text"]

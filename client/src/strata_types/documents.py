@@ -154,6 +154,8 @@ class PageInfo(TypedDict):
 class UnseenCount(TypedDict):
     reason: str
     """`hidden`, `deleted`, `invisible`, `colour`, `covered`, `outside` or `tiny`."""
+    detail: str
+    """The reason in words."""
     char_count: int
 
 

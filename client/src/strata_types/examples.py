@@ -273,7 +273,10 @@ EXAMPLES: dict[Any, Any] = {
     types.ArtifactList: _list(ARTIFACT),
     types.Page: {
         **PAGE, "artifact_id": ARTIFACT["id"], "text": HIT["text"],
-        "unseen": [{"reason": "deleted", "char_count": 32}], "unseen_start": None,
+        "unseen": [
+            {"reason": "deleted", "detail": "deleted, with changes tracked", "char_count": 32}
+        ],
+        "unseen_start": None,
         "unreadable_count": 0,
     },
     types.UnseenTextList: _list({"reason": "deleted", "text": "The lamp is lit an hour earlier."}),
