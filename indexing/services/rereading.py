@@ -107,9 +107,8 @@ def follow_unseen_text(build: IndexBuild) -> int:
         warnings__icontains='"hidden_text"',
     ).exclude(Q(reader=SET_BY_HAND) | Q(pk__in=documents.values("artifact")))
     is_with_unseen = Q(reader__contains=WITH_UNSEEN)
-    return parse_again(
-        rows.filter(~is_with_unseen if build.spec.holds_unseen_text else is_with_unseen)
-    )
+    others = rows.filter(~is_with_unseen if build.spec.holds_unseen_text else is_with_unseen)
+    return parse_again(others) if others.exists() else 0
 
 
 def drop_reading(build: IndexBuild, artifact_id: UUID, problem: str) -> bool:

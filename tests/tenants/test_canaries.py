@@ -52,7 +52,7 @@ class TestEveryInterface:
 
     def test_shows_a_user_only_what_their_groups_may_see(self, tenants):
         client = session_with_rights(
-            {"scope": "search", "groups": ["red"]}, {"scope": "search", "indexes": ["full"]}
+            {"scope": "write", "groups": ["red"]}, {"scope": "write", "indexes": ["full"]}
         )
 
         seen, leaks = "", []
