@@ -12,8 +12,8 @@ _EXPORT = "Export or print it to PDF again."
 
 # Code of a warning -> what helps. Of other warnings, the text is complete.
 FIXES = {
-    "hidden_text": "Such text is searched only with unseen_text: index in the spec of the index. What "
-    "should be found can also be shown in the document.",
+    "hidden_text": "Such text is searched only with unseen_text: index in the spec of the index. "
+    "What should be found can also be shown in the document.",
     "unreadable_text": f"{_OCR} Or export the PDF again with embedded fonts.",
     "no_text": _OCR,
     "scanned_page": _OCR,

@@ -188,6 +188,8 @@ class IndexSpec(AppSections):
     def recipe(self) -> dict[str, Any]:
         """The settings that decide a build's content, as JSON."""
         recipe = self.model_dump(mode="json", exclude={*SEARCH_SETTINGS, "store", "public"})
+        if not self.holds_unseen_text:
+            del recipe["unseen_text"]  # so that builds of earlier releases have the same
         for section in list_sections("both"):
             recipe[section] = recipe[section] is not None
         # With questions, the model that writes them reads the descriptions of fields.
