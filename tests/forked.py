@@ -20,9 +20,13 @@ from tests.serving import ROOT, Process, Service, started
 
 MANAGE_SECONDS = 300
 LIBRARIES = [
-    "celery.app.trace", "django.contrib.admin", "drf_spectacular", "haystack", "lxml.etree",
-    "llama_index.core", "numpy", "onnxruntime", "openai", "psycopg", "qdrant_client", "redis",
-    "uvicorn", "tests.freeze",
+    "authlib.integrations.django_oauth2", "celery.app.amqp", "celery.app.control",
+    "celery.app.trace", "celery.worker.consumer", "cryptography.fernet", "django.contrib.admin",
+    "django.contrib.postgres.fields", "django.core.asgi", "django.core.management.commands.migrate",
+    "django.db.backends.sqlite3.base", "django.test", "drf_spectacular", "haystack", "joserfc.jwt",
+    "llama_index.core.retrievers", "lxml.etree", "numpy", "onnxruntime", "openai",
+    "prometheus_client", "psycopg", "qdrant_client", "qdrant_edge", "redis", "regex",
+    "uvicorn.protocols.http.httptools_impl", "tests.freeze",
 ]  # fmt: skip
 _forks = multiprocessing.get_context("forkserver")
 _forks.set_forkserver_preload(LIBRARIES)
