@@ -44,7 +44,7 @@ def parse_spec(name: str, text: str) -> IndexSpec:
 
 
 def _check_can_cut(strategy: Strategy) -> None:
-    """Raises ``InvalidSpec``: this service lacks what the strategy needs."""
+    """Refuse a strategy if this service lacks what it needs."""
     if isinstance(strategy, NodeParserStrategy):
         check_is_installed(strategy)
     if isinstance(strategy, LlmStrategy) and not (
