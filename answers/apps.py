@@ -7,6 +7,7 @@ class AnswersConfig(StrataApp):
     api_urls = "answers.urls"
     streaming_paths = frozenset({"/api/v1/ask"})
     search_choices = "answers/search_choices.html"
+    project_folders = ["pipelines"]
     tools = "answers.agent_tools.TOOLS"
     preload = "answers.pipelines.loading.preload_pipelines"
 

@@ -75,7 +75,7 @@ class PipelineHits:
     filters leave of it. ``query``: the query that was searched; ``queries``: its wordings.
     ``filter``: the filter that was applied; ``parsed``: the part of it read from the question.
     ``notes``: what could not be done, each a sentence. ``relevant``: None if it was not tested, or
-    refused. ``relationships``: of the concepts that the passages quote. ``took_ms``: by component,
+    refused. ``relationships``: those that the passages quote. ``took_ms``: by component,
     and ``total``.
     """
 

@@ -11,7 +11,7 @@ from django.db.models import Model, QuerySet
 from backup.encryption import pack_folder, parse_recipients, staging_folder
 from backup.taking import write_folder
 from core.api_client import ApiClient
-from core.apps import list_exported_models
+from core.apps import list_exported_models, list_project_folders
 from core.exceptions import InvalidInput
 from core.index_paths import get_index_path
 from documents.models import Artifact
@@ -75,17 +75,13 @@ def locate_file(path_in_archive: str, spec: IndexSpec) -> Path | None:
     Raises:
         InvalidInput: it is of another index, or outside of the folders.
     """
-    folders = {
-        "specs": settings.STRATA_SPECS_DIR,
-        "prompts": settings.STRATA_PROMPTS_DIR,
-        "golden": settings.STRATA_GOLDEN_DIR,
-    }
+    folders = {**list_project_folders(), "prompts": settings.STRATA_PROMPTS_DIR}
     kind, _, name = path_in_archive.partition("/")
     if kind not in folders:
         return None
     parts = Path(name).parts
-    is_golden = kind == "golden" and parts[0] == spec.name and ".." not in parts
-    if not is_golden and path_in_archive not in _list_written_files(spec):
+    is_own = parts[:1] == (spec.name,) and ".." not in parts and kind != "prompts"
+    if not is_own and path_in_archive not in _list_written_files(spec):
         raise InvalidInput(
             f"The archive holds {path_in_archive}, which is no file of the index {spec.name}.",
             fix="Use another archive: this one was changed after it was written.",
@@ -95,11 +91,12 @@ def locate_file(path_in_archive: str, spec: IndexSpec) -> Path | None:
 
 def _list_files(spec: IndexSpec) -> list[str]:
     """The paths that files of an index have in an archive."""
-    golden = Path(settings.STRATA_GOLDEN_DIR, spec.name)
-    return [
-        *_list_written_files(spec),
-        *(f"golden/{spec.name}/{path.relative_to(golden)}" for path in golden.rglob("*")),
-    ]
+    own = (
+        f"{name}/{path.relative_to(folder)}"
+        for name, folder in list_project_folders().items()
+        for path in (folder / spec.name).rglob("*")
+    )
+    return [*_list_written_files(spec), *own]
 
 
 def _list_written_files(spec: IndexSpec) -> list[str]:

@@ -222,8 +222,8 @@ def _select_referring(rows: QuerySet[Any], build: IndexBuild) -> Iterator[QueryS
 
 
 def _find_files(archive: zipfile.ZipFile, spec: IndexSpec) -> tuple[dict[Path, bytes], list[str]]:
-    """The spec, the prompts and the golden queries that are not here, and notes about others that
-    differ. Another spec would change how the index is searched."""
+    """The spec and the other files of people that are not here, and notes about those that differ.
+    Another spec would change how the index is searched."""
     missing: dict[Path, bytes] = {}
     notes = []
     for name, source in list_archived(archive).items():

@@ -1,5 +1,5 @@
 """The folder for everything that the service writes, with the secret key in it, and the folder
-with what people write: specs, pipelines and golden queries."""
+with what people write, such as specs."""
 
 import fcntl
 import os
@@ -13,6 +13,7 @@ from pathlib import Path
 from django.conf import settings
 
 from config.environment import BASE_DIR
+from core.apps import list_project_folders
 from core.atomic_files import write_file
 
 
@@ -69,9 +70,8 @@ def start_project_folder() -> Iterator[str]:
     a sentence about each. A folder that an environment variable names is not made."""
     if settings.STRATA_PROJECT_DIR == BASE_DIR:
         return  # a clone
-    for name in ("specs", "pipelines", "golden"):
+    for name, used in list_project_folders().items():
         folder = Path(settings.STRATA_PROJECT_DIR) / name
-        is_used = folder == Path(getattr(settings, f"STRATA_{name.upper()}_DIR"))
-        if is_used and not folder.exists():
+        if folder == used and not folder.exists():
             shutil.copytree(BASE_DIR / name, folder)
             yield f"Made {folder}."

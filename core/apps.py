@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any, ClassVar
 
 from django.apps import AppConfig, apps
@@ -86,6 +87,9 @@ class StrataApp(AppConfig):
     workers: ClassVar[Sequence[str]] = ()  # variables of the module ``tasks`` that can be stopped
     waiting_rows: ClassVar[Sequence[WaitingRows]] = ()
     path_objects: ClassVar[Mapping[str, PathObject]] = {}  # by the parameter of the path
+    # Folders with what people write for the app, each named by a setting, such as
+    # ``STRATA_SPECS_DIR``. A folder in one that has the name of an index is exported with it.
+    project_folders: ClassVar[Sequence[str]] = ()
     exported: ClassVar[Sequence[str]] = ()  # models whose rows an import adds, in that order
     # A context manager of the app in which commands run that change data themselves, given the
     # command and its options.
@@ -130,6 +134,12 @@ def list_workers() -> tuple[Any, ...]:
         for app in list_apps()
         for name in app.workers
     )
+
+
+def list_project_folders() -> dict[str, Path]:
+    """Name -> where it is."""
+    names = (name for app in list_apps() for name in app.project_folders)
+    return {name: Path(getattr(settings, f"STRATA_{name.upper()}_DIR")) for name in names}
 
 
 def list_exported_models() -> list[type[Model]]:

@@ -22,4 +22,5 @@ class EvaluationConfig(StrataApp):
         "run_id": PathObject("EvaluationRun"),
         "judgement_id": PathObject("Judgement"),
     }
+    project_folders = ["golden"]
     exported = ["Judgement"]

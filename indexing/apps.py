@@ -11,6 +11,7 @@ NOT_SYNCED = ~Q(state="synced")
 class IndexingConfig(StrataApp):
     name = "indexing"
     api_urls = "indexing.urls"
+    project_folders = ["specs"]
     embedding_providers = [
         EmbeddingProvider(
             name="fastembed",

@@ -26,8 +26,7 @@ class ContextBuilder:
 
     A context has its hit's number, counted from 1. A text that an earlier context contains is left
     out, for example a copy. The last text is truncated at the end of a sentence if it does not fit.
-    Stale hits give no context. If the contexts quote concepts, the relationships of these belong
-    to them.
+    Stale hits give no context. The relationships that the contexts quote belong to them.
     """
 
     max_chars: int = 12_000

@@ -1,4 +1,4 @@
-"""Pipeline component that adds the passages quoted by the concepts a question is about."""
+"""Pipeline component that adds the passages that are quoted by what a question is about."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ from haystack import component
 from access.grants import EVERYTHING, Grant
 from answers.asking import QueryRanking
 from answers.pipelines.run_async import add_run_async
+from indexing.kinds import KINDS
 from retrieval.passages import Passage
 from retrieval.retrievers import RecursiveChunkRetriever
 from retrieval.search.targets import find_builds
@@ -15,10 +16,10 @@ from retrieval.search.targets import find_builds
 @component
 @add_run_async
 class QuotedPassageRetriever:
-    """Add one ranking: the passages that the nearest concepts and relationships quote, best first.
+    """Add one ranking: the passages that the nearest nodes of kinds with quotes quote, best first.
 
-    Fused with the other rankings, it raises passages about the concepts of the question, whatever
-    their words. An index without concepts keeps its rankings.
+    Fused with the other rankings, it raises passages about what the question is about, whatever
+    their words. An index without such kinds keeps its rankings.
     """
 
     @component.output_types(rankings=list[QueryRanking])
@@ -32,11 +33,13 @@ class QuotedPassageRetriever:
         grant: Grant = EVERYTHING,
     ) -> dict[str, Any]:
         build = find_builds([index], grant)[index]
-        if build is None or not {"chunk", "concept"} <= set(build.spec.kinds):
+        kinds = build.spec.kinds if build is not None else ()
+        quoting = [kind for kind in kinds if KINDS[kind].find_places]
+        if "chunk" not in kinds or not quoting:
             return {"rankings": rankings}
         retriever = RecursiveChunkRetriever(
             index,
-            kinds=["concept", "relationship"],
+            kinds=quoting,
             is_below_only=True,
             grant=grant,
             limit=limit,
@@ -52,4 +55,4 @@ class QuotedPassageRetriever:
                 "score": hit.score,
             }
             passages.append(Passage(hit, hit.score, "rrf", steps=(step,)))
-        return {"rankings": [*rankings, QueryRanking(f"concepts: {query}", passages)]}
+        return {"rankings": [*rankings, QueryRanking(f"quotes: {query}", passages)]}

@@ -1,10 +1,10 @@
 import pytest
 from django.core.management import CommandError, call_command
 
+from evaluation.checks import check_thresholds_of_models
 from evaluation.thresholds import carry_over, choose_gate
 from indexing import embedding
 from indexing.spec import EmbeddingSpec
-from retrieval.checks import check_thresholds_of_models
 from tests.factories import give, sync
 from tests.hashing import HashingEmbedder
 from tests.written import make_build
@@ -86,7 +86,7 @@ class TestCheckThresholdsOfModels:
 
         [warning] = check_thresholds_of_models()
 
-        assert warning.id == "retrieval.W001"
+        assert warning.id == "evaluation.W001"
         assert "usual.yaml: evidence.threshold" in warning.msg
 
     @pytest.mark.django_db

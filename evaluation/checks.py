@@ -1,4 +1,4 @@
-"""System checks of searches."""
+"""System check of thresholds of similarity."""
 
 from typing import Any
 
@@ -25,7 +25,7 @@ def check_thresholds_of_models(**kwargs: Any) -> list[CheckMessage]:
                     f"specs/{spec.name}.yaml: {' and '.join(unmeasured)} were measured for the "
                     f"embedding model {minilm.NAME}, not for {spec.embedding.model}.",
                     hint=f"strata measure_thresholds {spec.name} prints values for its model.",
-                    id="retrieval.W001",
+                    id="evaluation.W001",
                 )
             )
     return messages
