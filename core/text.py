@@ -29,6 +29,11 @@ _WITHOUT_SPACES = re.compile("[\u0e00-\u109f\u1780-\u17ff\u1900-\u1aff\ua980-\ua
 # Scripts whose letters join or stack, and emoji.
 _JOINING = re.compile("[\u0590-\u1dff\u2190-\u2bff\ua800-\uabff\ufb1d-\ufefc\U00010000-\U0001fbff]")
 
+# Colours, titles and movements of the cursor that programs send to terminals (ECMA-48).
+_TERMINAL_CODES = re.compile(
+    "\x1b(?:\\[[0-?]*+[ -/]*+[@-~]?|\\][^\x07\x1b]*+(?:\x07|\x1b\\\\)?|[ -/]*+[0-Z^-~\\\\]?)"
+)
+
 # Embeddings, overrides and isolates of direction. Marks, which Arabic and Hebrew need, stay.
 _REORDERING = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
@@ -49,8 +54,10 @@ def clean_text(text: str) -> str:
 
 
 def clean_page(text: str) -> str:
-    """``clean_text`` without the characters that are not seen: soft hyphens, byte order marks, and
-    spaces and joiners of no width except where a script or an emoji needs them."""
+    """``clean_text`` without what is not seen: codes for terminals, soft hyphens, byte order marks,
+    and spaces and joiners of no width except where a script or an emoji needs them."""
+    if "\x1b" in text:
+        text = _TERMINAL_CODES.sub("", text)
     return normalise(_NOT_SEEN.sub(_keep_needed, text))
 
 

@@ -77,20 +77,28 @@ FORMATS = (
     Format("ZIP", "archives:read", ZIP_TYPE, (".zip",), "zip"),
     Format("RTF", "text:read_rtf", "application/rtf", (".rtf",), "rtf"),
     Format("HTML", "html:read", "text/html", (".html", ".htm", ".xhtml"), version=2),
-    Format("Markdown", "markdown:read", "text/markdown", (".md", ".markdown")),
-    Format("CSV", "csv:read", "text/csv", (".csv",)),
-    Format("TSV", "csv:read", "text/tab-separated-values", (".tsv",)),
-    Format("JSON", "json:read", "application/json", (".json",)),
-    Format("JSON Lines", "json:read_lines", "application/jsonl", (".jsonl", ".ndjson")),
+    Format("Markdown", "markdown:read", "text/markdown", (".md", ".markdown"), version=2),
+    Format("CSV", "csv:read", "text/csv", (".csv",), version=2),
+    Format("TSV", "csv:read", "text/tab-separated-values", (".tsv",), version=2),
+    Format("JSON", "json:read", "application/json", (".json",), version=2),
+    Format("JSON Lines", "json:read_lines", "application/jsonl", (".jsonl", ".ndjson"), version=2),
     Format("XML", "xml:read", "application/xml", (".xml",)),
-    Format("notebook", "markdown:read_notebook", "application/x-ipynb+json", (".ipynb",)),
+    Format(
+        "notebook", "markdown:read_notebook", "application/x-ipynb+json", (".ipynb",), version=2
+    ),
     Format("e-mail", "eml:read", "message/rfc822", (".eml",)),
     Format("Outlook message", "msg:read", "application/vnd.ms-outlook", (".msg",), "ole"),
     Format("old Word", OLD_OFFICE, "application/msword", (".doc",), "ole"),
     Format("old Excel", OLD_OFFICE, "application/vnd.ms-excel", (".xls",), "ole"),
     Format("old PowerPoint", OLD_OFFICE, "application/vnd.ms-powerpoint", (".ppt",), "ole"),
-    Format("source code", "code:read", "text/plain", tuple(LANGUAGES)),
-    Format("plain text", "text:read", "text/plain", (".txt", ".text", ".log", "", *OTHER_SOURCES)),
+    Format("source code", "code:read", "text/plain", tuple(LANGUAGES), version=2),
+    Format(
+        "plain text",
+        "text:read",
+        "text/plain",
+        (".txt", ".text", ".log", "", *OTHER_SOURCES),
+        version=2,
+    ),
 )
 
 # Read only for an index of images; an index of texts has no use for them.

@@ -1,4 +1,5 @@
-"""JSON: one page with a ``path: value`` line for each value; JSON Lines: a paragraph for each."""
+"""JSON: one page with a ``path: value`` line for each value; JSON Lines: a paragraph for each. Of
+data in base64 only the path is kept."""
 
 import json
 from collections.abc import Iterator
@@ -6,6 +7,7 @@ from pathlib import Path
 
 from documents.exceptions import Unparsable
 from documents.parsing.document import DocumentDraft
+from documents.parsing.embedded_data import is_base64, shorten_data_uris
 from documents.parsing.text import read_text
 
 
@@ -64,4 +66,5 @@ def _iter_leaves(value: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[s
     elif isinstance(value, bool):
         yield path, "true" if value else "false"
     elif value is not None and value != "":
-        yield path, str(value)
+        text = str(value)
+        yield path, "(data in base64)" if is_base64(text) else shorten_data_uris(text)

@@ -15,6 +15,7 @@ from markdown_it import MarkdownIt
 
 from documents.exceptions import Unparsable
 from documents.parsing.document import DocumentDraft
+from documents.parsing.embedded_data import shorten_data_uris
 from documents.parsing.text import read_text
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n?|\n|$)")
@@ -22,6 +23,10 @@ _FRONT_MATTER = re.compile(
     r"---[ \t]*\r?\n(?:(?!---|\.\.\.)[^\n]*\n){0,500}?(?:---|\.\.\.)[ \t]*(?:\r?\n|$)"
 )
 _FRONT_TITLE = re.compile(r"^title:(.*)$", re.M)
+# Of a picture whose data is at the end of the file, as Google Docs exports it.
+_DATA_DEFINITION = re.compile(
+    r"^ {0,3}\[[^\]\n]{1,200}\]: *<?data:[^\s>]{0,200}>?[^\n]{0,200}\n?", re.M
+)
 _MARKUP = re.compile(r"!?\[([^\]\[]*)\]\([^()]*\)|[*_`]{1,3}(\S(?:[^*_`]*\S)?)[*_`]{1,3}")
 
 
@@ -44,7 +49,10 @@ def read_notebook(path: Path, draft: DocumentDraft) -> None:
 
 
 def _add_markdown(text: str, draft: DocumentDraft) -> None:
-    """Add the text's pages, and propose its title."""
+    """Add the text's pages, and propose its title. Pictures that are written into the text are left
+    out, but what is written in their place."""
+    if "data:" in text:
+        text = _DATA_DEFINITION.sub("", shorten_data_uris(text))
     front_matter = _FRONT_MATTER.match(text)
     if front_matter and (found := _FRONT_TITLE.search(front_matter.group())):
         draft.propose_title(found.group(1).strip().strip("\"'"))
@@ -83,6 +91,10 @@ def _read_cell(cell: dict[str, Any]) -> Iterator[str]:
     yield f"```\n{source}\n```"
     for output in cell.get("outputs", []):
         printed = output.get("text") or output.get("data", {}).get("text/plain", "")
+        if output.get("output_type") == "error":
+            error = f"{output.get('ename', '')}: {output.get('evalue', '')}"
+            printed = "\n".join(output.get("traceback", ()))
+            printed = printed if output.get("ename", "") in printed else f"{printed}\n{error}"
         if shown := _join(printed).strip():
             yield f"```\n{shown}\n```"
 

@@ -69,6 +69,12 @@ def test_normalises_marks_in_linear_time(form):
 
 
 class TestCleanPage:
+    def test_leaves_out_codes_for_terminals(self):
+        text = "\x1b[2m10:00\x1b[0m con\x1b[4mtroller\x1b[0m \x1b]0;title\x07of \x1b(Blamps\x1b"
+
+        assert clean_page(text) == "10:00 controller of lamps"
+        assert clean_page(r"print('\x1b[31m')") == r"print('\x1b[31m')"
+
     @pytest.mark.parametrize(
         ("text", "cleaned"),
         [
