@@ -2,5 +2,5 @@
 
 OPTIONAL = (
     "answers", "audit", "backup", "concepts", "evaluation", "evidence", "mcp_server",
-    "presets.papers", "sign_in", "spaces", "webhooks",
+    "presets.papers", "processing", "sign_in", "spaces", "webhooks",
 )  # fmt: skip

@@ -57,9 +57,9 @@ from indexing.spec import (
 )
 from indexing.stores import get_bm25_encoder
 from presets.papers.anthology.papers import to_plain_text
+from processing.pages import format_pages, read_pages
 from retrieval.filters import parse_filter
 from summaries.extractive import match_field_values, summarise_in_one_line, summarise_texts
-from summaries.processing.pages import format_pages, read_pages
 from tests.answers.making import make_context
 from tests.documents.parsing.conftest import LIMITS
 from tests.indexing.chunking.fakes import cut

@@ -28,10 +28,10 @@ from indexing.verification import verify_build
 from language import llm
 from language.exceptions import LanguageModelCost, LanguageModelUnavailable
 from language.pace import Pace
+from processing import FileInspection
 from retrieval.retrievers import ChunkRetriever
 from summaries import services
 from summaries.models import Annotation, Segmentation
-from summaries.processing import FileInspection
 from summaries.segmenting import SegmentationInput, find_boundaries
 from summaries.services.failures import retry_failed_work
 from tests.factories import give, sync

@@ -11,15 +11,11 @@ from documents.index_catalog import get_catalog
 from documents.models import Artifact
 from documents.serializers import render_artifacts
 from indexing.management.waiting import wait_for_artifacts
-from summaries.processing import (
-    CHUNKS_FILE_NAME,
-    MANIFEST_FILE_NAME,
-    PARSED_FILE_NAME,
-    FileInspection,
-    choose_index,
-    name_folders,
-    require_file,
-)
+from processing.choosing import choose_index, name_folders
+from processing.chunks import CHUNKS_FILE_NAME
+from processing.folder import MANIFEST_FILE_NAME, require_file
+from processing.pages import PARSED_FILE_NAME
+from processing.stages import FileInspection
 
 
 class Stage(Enum):

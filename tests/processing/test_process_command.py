@@ -9,9 +9,11 @@ from django.core.management import CommandError, call_command
 from core import commands
 from documents.models import Artifact
 from indexing.models import IndexBuild
-from summaries.processing import CHUNKS_FILE_NAME, MANIFEST_FILE_NAME, PARSED_FILE_NAME
+from processing.chunks import CHUNKS_FILE_NAME
+from processing.folder import MANIFEST_FILE_NAME
+from processing.pages import PARSED_FILE_NAME
 from tests.factories import give
-from tests.summaries.test_processing import KNEE, load, out, physio, server
+from tests.processing.test_processing import KNEE, load, out, physio, server
 
 __all__ = ["out", "physio", "server"]  # fixtures
 

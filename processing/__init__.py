@@ -5,9 +5,3 @@
 
 The last stage adds the document to the index, with the files' content at that moment.
 """
-
-from summaries.processing.choosing import choose_index, name_folders
-from summaries.processing.chunks import CHUNKS_FILE_NAME
-from summaries.processing.folder import MANIFEST_FILE_NAME, require_file
-from summaries.processing.pages import PARSED_FILE_NAME, format_pages, read_pages
-from summaries.processing.stages import FileInspection

@@ -18,8 +18,8 @@ from core.exceptions import InvalidInput
 from core.http_formats import load_json
 from core.text import clean_name, hash_text
 from language.exceptions import LanguageModelCost
-from summaries.processing.chunks import CHUNKS_FILE_NAME
-from summaries.processing.pages import PARSED_FILE_NAME
+from processing.chunks import CHUNKS_FILE_NAME
+from processing.pages import PARSED_FILE_NAME
 
 MANIFEST_FILE_NAME = "manifest.json"
 

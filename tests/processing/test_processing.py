@@ -23,10 +23,7 @@ from indexing.models import IndexBuild, Node
 from indexing.verification import verify_build
 from language import llm
 from language.exceptions import LanguageModelCost
-from summaries import services
-from summaries.management.commands import process as command
-from summaries.models import Annotation
-from summaries.processing import (
+from processing import (
     CHUNKS_FILE_NAME,
     MANIFEST_FILE_NAME,
     PARSED_FILE_NAME,
@@ -35,6 +32,9 @@ from summaries.processing import (
     read_pages,
     stages,
 )
+from processing.management.commands import process as command
+from summaries import services
+from summaries.models import Annotation
 from summaries.writers import AnnotationDraft, DraftOutcome, Outcome
 from tests.clients import RecordingServer
 from tests.factories import load_index, original_path

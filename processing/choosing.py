@@ -7,7 +7,7 @@ from core.exceptions import InvalidInput, UnknownIndex
 from documents.models import Artifact
 from indexing.exceptions import InvalidSpec
 from indexing.models import IndexBuild
-from summaries.processing.folder import read_manifest
+from processing.folder import read_manifest
 
 
 def name_folders(paths: Sequence[Path], out: Path | None) -> list[Path]:

@@ -30,8 +30,7 @@ from indexing.services import plan_nodes
 from language import llm
 from language.exceptions import LanguageModelCost
 from language.prompts import read_prompt_template
-from summaries.models import EXTRACTIVE_MODEL_NAME, Annotation, Segmentation, WrittenText
-from summaries.processing.chunks import (
+from processing.chunks import (
     CHUNKS_FILE_NAME,
     AnnotatedChunk,
     check_field_names,
@@ -39,7 +38,7 @@ from summaries.processing.chunks import (
     make_chunk_ids,
     read_chunks,
 )
-from summaries.processing.folder import (
+from processing.folder import (
     InspectionFolder,
     Manifest,
     ManifestCosts,
@@ -48,7 +47,8 @@ from summaries.processing.folder import (
     ManifestWriter,
     describe_file,
 )
-from summaries.processing.pages import PARSED_FILE_NAME, format_pages, read_pages
+from processing.pages import PARSED_FILE_NAME, format_pages, read_pages
+from summaries.models import EXTRACTIVE_MODEL_NAME, Annotation, Segmentation, WrittenText
 from summaries.segmenting import SegmentationInput, can_be_cut, find_boundaries
 from summaries.services import ROWS_PER_STATEMENT, annotation_field_values, make_annotation
 from summaries.writers import (

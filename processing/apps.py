@@ -1,0 +1,5 @@
+from core.apps import StrataApp
+
+
+class ProcessingConfig(StrataApp):
+    name = "processing"
