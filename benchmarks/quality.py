@@ -66,7 +66,7 @@ def evaluate_collection(folder: Path, spec: str) -> dict[str, float]:
 
 
 def _build_multi_query_yaml() -> str:
-    preset = yaml.safe_load((ROOT / "retrieval" / "pipelines" / "papers.yaml").read_text("utf-8"))
+    preset = yaml.safe_load((ROOT / "answers" / "pipelines" / "papers.yaml").read_text("utf-8"))
     links = [
         {"sender": "queries.queries", "receiver": "retriever.queries"},
         {"sender": "retriever.rankings", "receiver": "fusion.rankings"},

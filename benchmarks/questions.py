@@ -19,10 +19,10 @@ from tests.serving import ROOT, serving
 if TYPE_CHECKING:
     from tests.serving import Service
 
-RELEVANCE: Final = ROOT / "tests" / "retrieval" / "questions" / "relevance.yaml"
+RELEVANCE: Final = ROOT / "tests" / "answers" / "questions" / "relevance.yaml"
 CALIBRATION: Final = RELEVANCE.with_name("calibration.yaml")
 INDEXES: Final = ("library", "python-reference", "biomedical", "physio", "papers")
-ANSWERS: Final = ROOT / "tests" / "retrieval" / "answers" / "library.yaml"
+ANSWERS: Final = ROOT / "tests" / "answers" / "library.yaml"
 LIBRARY: Final = ROOT / "demo" / "library"
 ABSTRACT_COUNT: Final = 2_000
 USED_FOR_THE_RULE: Final = 25  # the first of the questions with answers
@@ -185,7 +185,7 @@ def _replace_model(folder: Path, embedding: Mapping[str, Any]) -> dict[str, str]
 def _write_pipelines(folder: Path, min_similarity: float) -> None:
     """Strata's pipelines with another threshold, which holds for every language and model."""
     (folder / "pipelines").mkdir(exist_ok=True)
-    for path in (ROOT / "retrieval" / "pipelines").glob("*.yaml"):
+    for path in (ROOT / "answers" / "pipelines").glob("*.yaml"):
         pipeline = yaml.safe_load(path.read_text("utf-8"))
         for component in pipeline["components"].values():
             parameters = component.get("init_parameters", {})

@@ -1,13 +1,8 @@
 """What a request asks for more than once is computed once."""
 
-import asyncio
-from contextlib import aclosing
-
 import pytest
 
 from access.grants import EVERYTHING
-from answers.asking import AskRequest
-from answers.pipelines.running import run_pipeline
 from retrieval.request_cache import keep_for_request, once
 from retrieval.search import targets
 from retrieval.search_table import run_search
@@ -72,18 +67,4 @@ class TestRequests:
         run_search("recursive", {"index": "full", "query": "heron"}, EVERYTHING)
 
         assert embedded == ["heron"]
-        assert len(reads) == 1
-
-    @pytest.mark.django_db(transaction=True)
-    def test_an_answer_embeds_its_question_once(self, full, embedded, reads):
-        async def ask():
-            question = AskRequest("full", "What does the heron wait for?", pipeline="plain")
-            async with aclosing(run_pipeline(question)) as results:
-                return [result async for result in results]
-
-        found, *_, answer = asyncio.run(ask())
-
-        assert found.passages
-        assert answer.text
-        assert embedded == ["What does the heron wait for?"]
         assert len(reads) == 1

@@ -61,13 +61,6 @@ class TestSearchCommand:
         assert lines[5].startswith("         Granite cools slowly")
         assert "\x1b[2J" not in out
 
-    def test_prints_above_the_hits_that_they_are_about_something_else(self, notes, capsys):
-        call_command("search", "sourdough in Rome", "--index=full")
-
-        first, *others = capsys.readouterr().out.splitlines()
-        assert first.startswith("Nothing here seems to be about the query")
-        assert others[0].startswith("1. Notes")
-
     def test_prints_a_title_on_one_line_in_its_order(self):
         title = "Notes \x1b[2J\n1. Forged \N{RIGHT-TO-LEFT OVERRIDE}fdp"
 

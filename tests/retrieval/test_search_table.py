@@ -49,40 +49,6 @@ class TestRunSearch:
         [hit] = response.content["hits"]
         assert hit["text"] == "Granite cools slowly under the ground."
 
-    @pytest.mark.parametrize(
-        "name", ["pages", "summaries", "questions", "hierarchical", "recursive"]
-    )
-    def test_says_whether_passages_are_about_the_query(self, written, name):
-        about, other = (
-            run_search(name, {"index": "full", "query": query}, EVERYTHING).content
-            for query in ("granite crystals", "sourdough in Rome")
-        )
-
-        assert about["relevant"] is True
-        assert other["relevant"] is False
-        assert other["notes"][0] == (
-            "Nothing here seems to be about the query: no passage is similar to it, and none "
-            "mentions “sourdough” or “Rome”."
-        )
-
-    @pytest.mark.parametrize(
-        ("parameters", "expected"),
-        [
-            ({"query": "granite", "mode": "sparse"}, True),
-            ({"query": "sourdough", "mode": "sparse"}, None),
-            ({"query": "sourdough", "mode": "dense"}, False),
-            ({"query": "Wie backe ich ein Brot?"}, None),
-            ({"query": "granite", "filter": {"artifact_title": "Notes"}}, True),
-            ({"query": "granite", "filter": {"artifact_title": "Others"}}, False),
-            ({"query": "granite", "filter": {"artifact_title": "Absent"}}, None),
-            ({"query": "granite", "index": ["full", "empty"]}, True),
-        ],
-    )
-    def test_says_null_where_it_cannot_tell(self, written, parameters, expected):
-        answer = run_search("pages", {"index": "full", **parameters}, EVERYTHING).content
-
-        assert answer["relevant"] is expected
-
     def test_gives_the_cosine_of_hits_by_question(self, written):
         asked = {"index": "full", "query": "granite crystals"}
 

@@ -6,7 +6,7 @@ import yaml
 from text.question_languages import is_in_languages
 
 QUESTIONS = yaml.safe_load(
-    (Path(__file__).parents[1] / "retrieval" / "questions" / "relevance.yaml").read_text(
+    (Path(__file__).parents[1] / "answers" / "questions" / "relevance.yaml").read_text(
         encoding="utf-8"
     )
 )

@@ -1,0 +1,1 @@
+from tests.summaries.conftest import wide, writer  # noqa: F401
