@@ -23,16 +23,12 @@ from indexing.models import IndexBuild, Node
 from indexing.verification import verify_build
 from language import llm
 from language.exceptions import LanguageModelCost
-from processing import (
-    CHUNKS_FILE_NAME,
-    MANIFEST_FILE_NAME,
-    PARSED_FILE_NAME,
-    FileInspection,
-    format_pages,
-    read_pages,
-    stages,
-)
+from processing import stages
+from processing.chunks import CHUNKS_FILE_NAME
+from processing.folder import MANIFEST_FILE_NAME
 from processing.management.commands import process as command
+from processing.pages import PARSED_FILE_NAME, format_pages, read_pages
+from processing.stages import FileInspection
 from summaries import services
 from summaries.models import Annotation
 from summaries.writers import AnnotationDraft, DraftOutcome, Outcome

@@ -10,7 +10,7 @@ from django.core.management import CommandError, call_command
 
 from indexing.models import IndexBuild
 from language.exceptions import LanguageModelUnavailable
-from processing import FileInspection
+from processing.stages import FileInspection
 from summaries.models import Annotation, Segmentation
 from tests.summaries.conftest import write_all
 from tests.summaries.test_segmentations import (  # noqa: F401
