@@ -234,7 +234,7 @@ PASSES = {
     "HTML": read_file("html:read"),
     "HTML table": read_file("html:read", "<table><tr><td>"),
     "CSV": read_file("csv:read"),
-    "RTF": read_file("text:read_rtf", "{\\rtf1 ", "}"),
+    "RTF": read_file("rtf:read", "{\\rtf1 ", "}"),
     "passage on its page": align,
     "JSON": read_file("json:read"),
     "text in JSON": read_json_text,

@@ -6,7 +6,7 @@ they are under; so are tables, a line for each row.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
 from typing import NamedTuple
@@ -20,6 +20,8 @@ _SHEET_NUMBER = re.compile(
     r"(sheet|tabelle|feuil|hoja|foglio|planilha|blad|лист) ?\d*", re.IGNORECASE
 )
 LIST_INDENT = "    "  # of a list in a list
+PAGE_NUMBER = "\uffff"  # in place of one, in the text of a header or footer
+_GAP = re.compile(r"\s*[\t\n|]\s*|\s+---")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +72,32 @@ def join_blocks(blocks: Iterable[Block]) -> str:
         run = block.run
         parts.append(f"{'#' * block.level} {block.text}" if block.level else block.text)
     return "".join(parts)
+
+
+def read_margin(blocks: Iterable[Block]) -> list[str]:
+    """The texts of a header or footer, without what names the number of the page."""
+    texts = (
+        " ".join(part for part in _GAP.split(block.text) if part and PAGE_NUMBER not in part)
+        for block in blocks
+    )
+    return [text for text in texts if any(map(str.isalnum, text))]
+
+
+def put_margins(
+    blocks: Iterable[Block], headers: Iterable[str], footers: Iterable[str]
+) -> Iterator[Block]:
+    """The blocks of a document between its headers, which stand below a heading that it begins
+    with, and its footers; each text once."""
+    above = list(dict.fromkeys(headers))
+    for block in blocks:
+        if block.level:
+            yield block
+        if block.text:
+            yield from map(Block, above)
+            above = []
+        if not block.level:
+            yield block
+    yield from map(Block, dict.fromkeys([*above, *footers]))
 
 
 def add_sections(draft: DocumentDraft, blocks: Iterable[Block]) -> None:

@@ -14,11 +14,14 @@ from typing import Any
 from documents.parsing.archives import check_office_archive, open_archive
 from documents.parsing.blocks import (
     LIST_INDENT,
+    PAGE_NUMBER,
     Block,
     Row,
     add_sections,
     format_table,
     join_in_cell,
+    put_margins,
+    read_margin,
 )
 from documents.parsing.document import DocumentDraft, UnseenText
 from documents.parsing.drawings import read_alternative_text, read_references
@@ -26,19 +29,18 @@ from documents.parsing.html import HtmlText, find_declared_encoding
 from documents.parsing.numbering import Numbering
 from documents.parsing.omml import read_formula
 from documents.parsing.ooxml import Package, is_on, open_package, qn, read_value
+from documents.parsing.rtf import RtfReader
 from documents.parsing.text import decode_text
 from documents.parsing.word_styles import Style, WordStyles
 from text.numerals import format_number
 from text.superscripts import join_shifted
 
 _CHECKBOXES = str.maketrans({"\u2610": "[ ]", "\u2611": "[x]", "\u2612": "[x]"})
-_PAGE_NUMBER = "\uffff"  # in place of one, which differs on each page
 _PAGE_FIELD = re.compile(r"\s*(PAGE|NUMPAGES|SECTIONPAGES)\b")
 _PARAGRAPH, _TABLE, _RUN = qn("w:p"), qn("w:tbl"), qn("w:r")
 _TEXTS = {qn("w:t"), qn("w:delText")}
 _FORMULAS = {qn("m:oMath"), qn("m:oMathPara")}
 _DRAWINGS = {qn("wp:docPr"), qn("c:chart"), qn("dgm:relIds"), qn("a:p")}
-_GAP = re.compile(r"\s*[\t\n|]\s*|\s+---")
 _SKIPPED_TAGS = {qn("w:pPr"), qn("w:rPr"), qn("w:delInstrText"), qn("w:sdtPr")}
 _CHARACTERS = {
     qn("w:tab"): "\t", qn("w:ptab"): "\t", qn("w:br"): "\n", qn("w:cr"): "\n",
@@ -100,21 +102,13 @@ class WordReader:
     def blocks(self) -> Iterator[Block]:
         body = self._package.read(self._part)
         headers, footers = self._read_margins(body)
-        for block in self._read_blocks(body):
-            if block.level:  # a page begins with its heading
-                yield block
-            if block.text:
-                yield from headers
-                headers = []
-            if not block.level:
-                yield block
-        yield from headers + footers
+        return put_margins(self._read_blocks(body), headers, footers)
 
-    def _read_margins(self, body: Any) -> tuple[list[Block], list[Block]]:
-        """The headers and footers that the pages show, each text once, without page numbers."""
+    def _read_margins(self, body: Any) -> tuple[list[str], list[str]]:
+        """The headers and footers that the pages show."""
         settings = self._package.read_related(self._package.main, "settings")
         has_even = is_on(settings, "w:evenAndOddHeaders")
-        found: dict[str, dict[str, None]] = {"header": {}, "footer": {}}
+        found: dict[str, list[str]] = {"header": [], "footer": []}
         for section in body.iter(qn("w:sectPr")):
             shown = {"default", "even" * has_even, "first" * is_on(section, "w:titlePg")}
             for kind, texts in found.items():
@@ -122,15 +116,14 @@ class WordReader:
                     id_ = reference.get(qn("r:id"))
                     part = self._package.relations(self._package.main).get(id_)
                     if part and reference.get(qn("w:type"), "default") in shown:
-                        texts |= dict.fromkeys(self._read_margin(part.part))
-        return [Block(text) for text in found["header"]], [Block(text) for text in found["footer"]]
+                        texts += self._read_margin(part.part)
+        return found["header"], found["footer"]
 
     def _read_margin(self, part: str) -> list[str]:
         self._part, before = part, self._part
-        blocks = list(self._read_blocks(self._package.read(part)))
+        texts = read_margin(self._read_blocks(self._package.read(part)))
         self._part = before
-        texts = (" ".join(filter(_is_of_all_pages, _GAP.split(each.text))) for each in blocks)
-        return [text for text in texts if any(map(str.isalnum, text))]
+        return texts
 
     def _read_blocks(self, parent: Any) -> Iterator[Block]:
         for element in parent:
@@ -154,6 +147,8 @@ class WordReader:
             check_office_archive(file, self._draft.limits)
             with open_archive(file, self._draft.limits) as archive:
                 yield from WordReader(Package(archive), self._draft, depth=1).blocks()
+        elif data.startswith(b"{\\rtf"):
+            yield from RtfReader(data).blocks()
         else:
             if data[:500].lower().lstrip().startswith((b"mime-version", b"content-type", b"from:")):
                 parts = message_from_bytes(data).walk()
@@ -169,7 +164,7 @@ class WordReader:
         self._walk(paragraph, line, style)
         text = line.text
         if self._part == self._package.main:
-            text = text.replace(_PAGE_NUMBER, "")
+            text = text.replace(PAGE_NUMBER, "")
         unseen = tuple(UnseenText("".join(each), reason) for reason, each in line.unseen.items())
         label, names_parents = self._read_label(style, properties)
         if text and style.level:
@@ -225,7 +220,7 @@ class WordReader:
                 if line.fields and line.fields[-1] is not None:
                     line.fields[-1] += element.text or ""
             elif tag == qn("w:fldSimple") and _PAGE_FIELD.match(element.get(qn("w:instr"), "")):
-                self._say(line, _PAGE_NUMBER, 0, reason)
+                self._say(line, PAGE_NUMBER, 0, reason)
                 self._walk(element, line, style, reason)
             elif tag in _NOTES and not reason:
                 self._read_note(element, line)
@@ -260,7 +255,7 @@ class WordReader:
             line.fields.append("")
         elif line.fields:
             if _PAGE_FIELD.match(line.fields[-1] or ""):
-                line.parts.append((_PAGE_NUMBER, 0))
+                line.parts.append((PAGE_NUMBER, 0))
             line.fields[-1] = None
             if kind == "end":
                 line.fields.pop()
@@ -349,10 +344,6 @@ def _find_reason(row: Any) -> str:
 def _is_fallback(element: Any) -> bool:
     """Whether it is a drawing's second form, for old programs."""
     return element.tag == qn("mc:Fallback") and element.getprevious() is not None
-
-
-def _is_of_all_pages(text: str) -> bool:
-    return bool(text) and _PAGE_NUMBER not in text
 
 
 def _read_letters(element: Any, run: Any) -> str:

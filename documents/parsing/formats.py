@@ -75,7 +75,7 @@ FORMATS = (
         "OpenDocument spreadsheet", "opendocument:read", f"{_OPEN}spreadsheet", (".ods",), "zip"
     ),
     Format("ZIP", "archives:read", ZIP_TYPE, (".zip",), "zip"),
-    Format("RTF", "text:read_rtf", "application/rtf", (".rtf",), "rtf"),
+    Format("RTF", "rtf:read", "application/rtf", (".rtf",), "rtf", version=2),
     Format("HTML", "html:read", "text/html", (".html", ".htm", ".xhtml"), version=2),
     Format("Markdown", "markdown:read", "text/markdown", (".md", ".markdown"), version=2),
     Format("CSV", "csv:read", "text/csv", (".csv",), version=2),

@@ -1,12 +1,10 @@
-"""Plain text and RTF: one page each. Every text is decoded here, in the encoding that is declared,
+"""Plain text: one page. Every text is decoded here, in the encoding that is declared,
 else in the one that is detected."""
 
 import codecs
 import re
 from collections import Counter
 from pathlib import Path
-
-from striprtf.striprtf import rtf_to_text
 
 from core.text import REPLACEMENT
 from documents.exceptions import Unparsable
@@ -47,12 +45,6 @@ _NOT_CP1252 = re.compile(
 
 def read(path: Path, draft: DocumentDraft) -> None:
     draft.add_page(read_text(path, draft))
-
-
-def read_rtf(path: Path, draft: DocumentDraft) -> None:
-    # RTF is ASCII; other characters are escaped, in the code page that the file names.
-    text = rtf_to_text(read_text(path, draft), errors="replace")  # type: ignore[no-untyped-call]
-    draft.add_page(text.strip())
 
 
 def read_text(path: Path, draft: DocumentDraft, *, declared: str | None = None) -> str:

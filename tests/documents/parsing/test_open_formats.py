@@ -154,7 +154,7 @@ class TestRtf:
         document = parse(content, "a.rtf")
 
         assert document.media_type == "application/rtf"
-        assert document.pages[0].text == "Terns fly.\nSchütze – 3"
+        assert document.pages[0].text == "Terns fly.\n\nSchütze – 3"
 
     def test_with_the_name_of_a_text_is_refused(self, refusal):
         assert refusal(rb"{\rtf1 Terns}", "a.txt") == "wrong_format"
