@@ -10,8 +10,9 @@ from haystack import component
 
 from access.grants import EVERYTHING, Grant
 from answers.pipelines.run_async import add_run_async
+from answers.questions.identifiers import FoundIdentifier, find_identifiers
 from documents.models import Artifact, Page
-from indexing.spec import FoundIdentifier, IdentifierSpec, find_identifiers
+from indexing.spec import IdentifierSpec
 from indexing.stores import Match, Payload, Query
 from retrieval.search import MAX_QUERY_CHARS
 from retrieval.search.targets import Target, find_builds, make_targets

@@ -7,7 +7,7 @@ its store settings: how a Qdrant server keeps the collections.
 """
 
 from indexing.spec.fields import FieldSpec, ValueSpec
-from indexing.spec.identifiers import FoundIdentifier, IdentifierSpec, find_identifiers
+from indexing.spec.identifiers import IdentifierSpec
 from indexing.spec.index import PLACEMENT, UNPLACED, IndexSpec
 from indexing.spec.reading import parse_spec
 from indexing.spec.sections import (

@@ -1,13 +1,11 @@
-"""How documents are named in running text, and finding such names in a question.
+"""How documents are named in running text.
 
-The patterns are the spec's. Some take a time that doubles with each character of the text, so each
-question has a limit of time, and the engine is one that keeps to it and lets other threads run.
+Some patterns take a time that doubles with each character of a text, so each text has a limit of
+time, and the engine is one that keeps to it and lets other threads run.
 """
 
-import time
-from collections.abc import Mapping
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
 import regex  # for the limit of time, which re lacks
 from pydantic import ValidationInfo, field_validator
@@ -31,7 +29,7 @@ class IdentifierSpec(FrozenModel):
         if len(pattern) > MAX_PATTERN_CHARS:
             raise ValueError(f"the expression is longer than {MAX_PATTERN_CHARS:,} characters")
         try:
-            expression = _compile_whole_word(pattern)
+            expression = compile_whole_word(pattern)
             matches_nothing = regex.compile(pattern).fullmatch("", timeout=SECONDS)
             for char in dict.fromkeys([*"a0-. ", *filter(str.isalnum, pattern)]):
                 # With the pattern after it, the text has what a match must end with.
@@ -48,32 +46,6 @@ class IdentifierSpec(FrozenModel):
         return pattern
 
 
-class FoundIdentifier(NamedTuple):
-    """``start`` and ``end`` are places in the text."""
-
-    text: str
-    field: str
-    start: int
-    end: int
-
-
-def find_identifiers(
-    identifiers: Mapping[str, IdentifierSpec], text: str
-) -> tuple[list[FoundIdentifier], list[str]]:
-    """The identifiers in a text, and the names of those patterns whose time was over."""
-    found: list[FoundIdentifier] = []
-    unfinished = []
-    deadline = time.monotonic() + SECONDS
-    for name, spec in identifiers.items():
-        try:
-            remaining = max(deadline - time.monotonic(), SECONDS / 100)
-            matches = _compile_whole_word(spec.pattern).finditer(text, timeout=remaining)
-            found += [FoundIdentifier(each[0], spec.field, *each.span()) for each in matches]
-        except (TimeoutError, regex.error):
-            unfinished.append(name)
-    return found, unfinished
-
-
 @lru_cache(maxsize=256)
-def _compile_whole_word(pattern: str) -> regex.Pattern[str]:
+def compile_whole_word(pattern: str) -> regex.Pattern[str]:
     return regex.compile(rf"(?<!\w)(?:{pattern})(?!\w)", regex.IGNORECASE)

@@ -7,6 +7,7 @@ import pytest
 from answers.exceptions import InvalidPipeline
 from answers.pipelines.declaring import parse_declaration
 from answers.pipelines.identifier_lookup import IdentifierLookup
+from answers.questions.identifiers import find_identifiers
 from evaluation.management.commands.measure_thresholds import _read_questions
 from indexing.embedding.huggingface_model import load_huggingface
 from indexing.exceptions import InvalidSpec
@@ -15,7 +16,6 @@ from indexing.spec import (
     IdentifierSpec,
     ToolSpec,
     dump_recipe,
-    find_identifiers,
     parse_spec,
     read_stored_spec,
 )

@@ -15,8 +15,9 @@ from answers.questions.english.names import (
     find_unknown_names,
 )
 from answers.questions.english.years import find_year_clauses
+from answers.questions.identifiers import find_identifiers
 from answers.questions.values import ValueLookups
-from indexing.spec import IndexSpec, find_identifiers
+from indexing.spec import IndexSpec
 from text.question_languages import is_in_other_language
 from text.words import MASK_CHAR, PARSED_CHAR, Span, fold_words, mask_spans
 
