@@ -244,6 +244,12 @@ PASSES = {
     "sender": read_file("eml:read", "From: "),
     "content type": read_file("eml:read", "Subject: a\nContent-Type: "),
     "HTML e-mail": read_file("eml:read", "Subject: a\nContent-Type: text/html\n\n"),
+    "flowed e-mail": read_file("eml:read", "From: a\nContent-Type: text/plain; format=flowed\n\n"),
+    "MBOX": read_file("eml:read_mbox", "From a Tue Mar 3 09:15 2026\nFrom: a\n\n"),
+    "subtitles": read_file("transcripts:read", "WEBVTT\n\n00:01.000 --> 00:02.000\n"),
+    "calendar": read_file(
+        "ics:read", "BEGIN:VCALENDAR\nBEGIN:VEVENT\nDESCRIPTION:", "\nEND:VEVENT"
+    ),
     "sources": on_text(split_into_sources),
     "sources that overlap": on_text(lambda text: split_into_sources(text, overlap=100)),
     "sentences": on_text(find_sentences),

@@ -86,8 +86,14 @@ FORMATS = (
     Format(
         "notebook", "markdown:read_notebook", "application/x-ipynb+json", (".ipynb",), version=2
     ),
-    Format("e-mail", "eml:read", "message/rfc822", (".eml",)),
-    Format("Outlook message", "msg:read", "application/vnd.ms-outlook", (".msg",), "ole"),
+    Format("e-mail", "eml:read", "message/rfc822", (".eml",), version=2),
+    Format("MBOX", "eml:read_mbox", "application/mbox", (".mbox",)),
+    Format(
+        "Outlook message", "msg:read", "application/vnd.ms-outlook", (".msg",), "ole", version=2
+    ),
+    Format("WebVTT", "transcripts:read", "text/vtt", (".vtt",)),
+    Format("SRT", "transcripts:read", "application/x-subrip", (".srt",)),
+    Format("calendar", "ics:read", "text/calendar", (".ics",)),
     Format("old Word", OLD_OFFICE, "application/msword", (".doc",), "ole"),
     Format("old Excel", OLD_OFFICE, "application/vnd.ms-excel", (".xls",), "ole"),
     Format("old PowerPoint", OLD_OFFICE, "application/vnd.ms-powerpoint", (".ppt",), "ole"),

@@ -40,7 +40,7 @@ def read(path: Path, draft: DocumentDraft) -> None:
     sent_at = message.get_property_value(_CLIENT_SUBMIT_TIME, Type.PTYP_TIME)
     if "Date" not in mail and isinstance(sent_at, datetime):
         mail["Date"] = format_datetime(sent_at)
-    read_message(mail, draft)
+    draft.propose_title(read_message(mail, draft))
 
 
 def _decode(
