@@ -87,7 +87,7 @@ class EvidenceFilter(admin.SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> QuerySet[Any]:
         concepts: Any = queryset
         amount = self.value()
-        return concepts if amount is None else concepts.with_evidence(amount)
+        return concepts if amount is None else concepts.with_quotes(amount)
 
 
 class AddableRowAdmin(ServiceRowAdmin):
@@ -133,10 +133,10 @@ class ConceptAdmin(EntityAdmin):
     actions = [*EntityAdmin.actions, "merge_concepts"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        evidence = Count("instances", filter=Q(instances__is_lost=False))
+        evidence = Count("quotes", filter=Q(quotes__is_lost=False))
         return super().get_queryset(request).annotate(evidence_count=evidence)
 
-    @admin.display(description="evidence")
+    @admin.display(description="quotes")
     def evidence_count(self, row: Any) -> int:
         return int(row.evidence_count)
 
@@ -242,20 +242,20 @@ class ExtractionAdmin(UndeletableRowAdmin):
 
 
 @admin.register(Instance)
-class InstanceAdmin(ReadOnlyAdmin):
+class QuoteAdmin(ReadOnlyAdmin):
     """Read-only, because the API and imports add quotes and locate them in the text."""
 
     list_display = ["__str__", "concept", "artifact", "is_lost"]
     list_filter = ["is_lost", IndexFilter]
     list_select_related = ["concept", "artifact"]
     search_fields = ["quote", "concept__label"]
-    search_help_text = "Quote, label, or the id of the instance, its concept or its document."
+    search_help_text = "Quote, label, or the id of the quote, its concept or its document."
     ordering = ["-created_at", "-id"]
     id_fields = ["pk", "concept", "artifact", "source"]
     actions: list[Any] = []
 
     def delete_model(self, request: HttpRequest, obj: Instance) -> None:
-        services.remove_instances(Instance.objects.filter(pk=obj.pk))
+        services.remove_quotes(Instance.objects.filter(pk=obj.pk))
 
     def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Instance]) -> None:
-        services.remove_instances(Instance.objects.filter(pk__in=queryset.values("pk")))
+        services.remove_quotes(Instance.objects.filter(pk__in=queryset.values("pk")))

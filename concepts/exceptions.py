@@ -1,4 +1,4 @@
-"""Errors about concepts, instances, relationships and emergent pairs."""
+"""Errors about concepts, quotes, relationships and emergent pairs."""
 
 from core.exceptions import Conflict, InvalidInput, Unknown
 
@@ -9,8 +9,8 @@ class UnknownConcept(Unknown):
     code = "unknown_concept"
 
 
-class UnknownInstance(Unknown):
-    """There is no instance with this id."""
+class UnknownQuote(Unknown):
+    """There is no quote with this id."""
 
     code = "unknown_instance"
 

@@ -18,9 +18,9 @@ from django.db.models import Count, Exists, Min, OuterRef, QuerySet
 from django.db.models.functions import Now
 from pydantic import BaseModel, Field, create_model
 
-from concepts.instances import add_instance
 from concepts.models import Concept, Extraction, RelationshipType
 from concepts.quote_matching import find_quote
+from concepts.quotes import add_quote
 from concepts.services import (
     MAX_CHARS,
     create_concept,
@@ -278,7 +278,7 @@ def _add_extracted(
             # Only a new concept gets the extracted description: people may have edited others.
             concept = create_concept(index, found.label, description=found.description[:1_000])
         for quote in found_quotes:
-            add_instance(concept.pk, quote, source_id=source.pk)
+            add_quote(concept.pk, quote, source_id=source.pk)
         added_count += 1
     for relationship in response.relationships:
         refused_count += not _add_relationship(index, source, relationship)
@@ -290,7 +290,7 @@ def _add_relationship(index: str, source: Source, found: RelationshipResponse) -
     if ends[0] is None or ends[1] is None or ends[0] == ends[1]:
         return False
     if source.artifact.groups and not all(
-        end.instances.filter(artifact=source.artifact).exists() for end in ends if end is not None
+        end.quotes.filter(artifact=source.artifact).exists() for end in ends if end is not None
     ):
         # A relationship is hidden with its concepts, and these only if the document quotes them.
         return False

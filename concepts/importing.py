@@ -13,8 +13,8 @@ from django.db import transaction
 from rest_framework import serializers
 
 from concepts.exceptions import QuoteNotFound
-from concepts.instances import add_instance
 from concepts.models import Concept, RelationshipType, normalise_name
+from concepts.quotes import add_quote
 from concepts.serializers import (
     ConceptInputSerializer,
     QuoteSerializer,
@@ -36,7 +36,7 @@ class ImportResult:
     """The result of importing one line, node or edge of the file, or one quote in it."""
 
     location: str
-    kind: str = ""  # concept, relationship_type, relationship, or instance
+    kind: str = ""  # concept, relationship_type, relationship, or quote
     is_new: bool = False
     error: StrataError | None = None
 
@@ -95,7 +95,7 @@ def _import_concept(
         place = f"{where}, quote {number}"
         try:
             is_new = _import_quote(index, concept, **ImportedQuoteSerializer.read(quote))
-            yield ImportResult(place, "instance", is_new=is_new)
+            yield ImportResult(place, "quote", is_new=is_new)
         except StrataError as error:
             yield ImportResult(place, error=error)
 
@@ -130,7 +130,7 @@ def _import_quote(
 ) -> bool:
     if document is not None:
         place["artifact_id"] = _find_document(index, document).pk
-    _, is_new = add_instance(concept.pk, quote, **place)
+    _, is_new = add_quote(concept.pk, quote, **place)
     return is_new
 
 

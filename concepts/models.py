@@ -1,4 +1,4 @@
-"""Concepts, the quotes that are their evidence, and the relationships between concepts.
+"""Concepts, their quotes, and the relationships between concepts.
 
 Each concept and relationship type is one node of the index and has the id of its point. The amount
 of evidence does not show whether a relationship is true.
@@ -123,10 +123,10 @@ class ConceptQuerySet(EntityQuerySet["Concept"]):
         hidden = Instance.objects.filter(~is_visible(grant, "artifact__"), concept=OuterRef("pk"))
         return concepts.filter(~Exists(hidden), is_restricted=False)
 
-    def with_evidence(self, amount: str) -> "ConceptQuerySet":
-        """``some``: concepts with an instance that is not lost; ``none``: those without."""
-        has_evidence = Exists(Instance.objects.not_lost().filter(concept=OuterRef("pk")))
-        return self.filter(has_evidence if amount == "some" else ~has_evidence)
+    def with_quotes(self, amount: str) -> "ConceptQuerySet":
+        """``some``: concepts with a quote that is not lost; ``none``: those without."""
+        has_quotes = Exists(Instance.objects.not_lost().filter(concept=OuterRef("pk")))
+        return self.filter(has_quotes if amount == "some" else ~has_quotes)
 
 
 class Concept(Entity):
@@ -154,26 +154,28 @@ class Concept(Entity):
         return Relationship.objects.involving([self.pk])
 
 
-class InstanceQuerySet(models.QuerySet["Instance"]):
-    def not_lost(self) -> "InstanceQuerySet":
-        """Instances whose quote was found at the last search for it."""
+class QuoteQuerySet(models.QuerySet["Instance"]):
+    def not_lost(self) -> "QuoteQuerySet":
+        """Those that were found at the last search for them."""
         return self.filter(is_lost=False)
 
-    def stale(self) -> "InstanceQuerySet":
-        """Instances whose source was deleted, changed or replaced by that of another reading after
-        their quote was last located."""
+    def stale(self) -> "QuoteQuerySet":
+        """Those whose source was deleted, changed or replaced by that of another reading after they
+        were last located."""
         has_changed = ~Q(source_hash=F("source__content_hash")) | Q(source__is_current=False)
         return self.not_lost().filter(Q(source=None) | has_changed)
 
 
 class Instance(models.Model):
-    """A quote that is evidence of a concept. While its source is unchanged, always:
-    ``source.text[start_offset:end_offset] == quote``."""
+    """A quote of a concept. While its source is unchanged, always:
+    ``source.text[start_offset:end_offset] == quote``.
+
+    The name of the class is that of its table, which backups and rights in the admin name."""
 
     index_path = "concept__index"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
-    concept = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="instances")
+    concept = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="quotes")
     artifact = models.ForeignKey(Artifact, on_delete=models.CASCADE, related_name="+")
     source = models.ForeignKey(Source, null=True, on_delete=models.SET_NULL, related_name="+")
     quote = models.TextField(help_text="Copied exactly from the source.")
@@ -186,9 +188,10 @@ class Instance(models.Model):
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
-    objects = InstanceQuerySet.as_manager()
+    objects = QuoteQuerySet.as_manager()
 
     class Meta:
+        verbose_name = "quote"
         ordering = ["created_at", "id"]
         constraints = [
             models.UniqueConstraint(

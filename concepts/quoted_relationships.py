@@ -8,7 +8,7 @@ from uuid import UUID
 from access.grants import Grant
 from concepts.knowledge.sources import find_quotes
 from concepts.models import Instance, Relationship, speak_name
-from concepts.serializers import render_instance, render_relationship
+from concepts.serializers import render_quote, render_relationship
 from indexing.stores import get_bm25_encoder
 from retrieval.passages import AnswerContext, Quote, QuotedRelationship
 from text.quotable_sentences import LocatedSentence
@@ -50,8 +50,7 @@ class ConceptRelationship(QuotedRelationship):
 
     def render(self) -> dict[str, Any]:
         quotes = [
-            {"number": each.context.number, **render_instance(each.instance)}
-            for each in self.quotes
+            {"number": each.context.number, **render_quote(each.instance)} for each in self.quotes
         ]
         return {**render_relationship(self.edge), "quotes": quotes}
 

@@ -200,7 +200,7 @@ def _to_node(hit: ConceptHit | RelationshipTypeHit | SourceHit) -> NodeWithScore
         metadata |= {
             "label": hit.entity.label,
             "description": hit.entity.description,
-            "quotes": [instance.quote for instance in hit.instances],
+            "quotes": [instance.quote for instance in hit.quotes],
         }
     else:
         metadata |= {"name": hit.entity.name, "category": hit.entity.category}
@@ -225,7 +225,7 @@ def _find_places(
     return answer, [
         (("source_id", str(quote.source_id)), hit.score)
         for hit in hits
-        for quote in hit.instances
+        for quote in hit.quotes
         if quote.source_id
     ]
 

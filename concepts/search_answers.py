@@ -17,7 +17,7 @@ from concepts.knowledge.routing import RoutingResult
 from concepts.knowledge.shared import SharedContext
 from concepts.knowledge.sources import SourceHit
 from concepts.models import Concept, EmergentPair, Instance
-from concepts.serializers import render_instance, render_relationship
+from concepts.serializers import render_quote, render_relationship
 from documents.models import Source
 from documents.serializers import render_reference
 from retrieval.serializers.answers import (
@@ -45,7 +45,7 @@ def render_relationship_hits(answer: RelationshipAnswer) -> dict[str, Any]:
             "score": hit.score,
             "score_kind": COSINE,
             "verdict": hit.verdict or "exact",
-            "quotes": [render_instance(instance) for instance in hit.instances],
+            "quotes": [render_quote(instance) for instance in hit.quotes],
         }
         for hit in answer.relationships
     ]
@@ -73,16 +73,16 @@ def render_subgraph(answer: KnowledgeAnswer[Subgraph]) -> dict[str, Any]:
         "relationships": [render_relationship(edge) for edge in graph.edges],
         "relationship_count": graph.edge_count,
         "evidence": [
-            {"concept": str(each.concept_id), **render_instance(each)} for each in graph.instances
+            {"concept": str(each.concept_id), **render_quote(each)} for each in graph.quotes
         ],
     }
 
 
-def render_ranked_instances(
+def render_ranked_quotes(
     ranked: Sequence[tuple[Instance, float | None]],
 ) -> list[dict[str, Any]]:
     return [
-        {**render_instance(instance), "similarity": similarity, "way": "evidence"}
+        {**render_quote(instance), "similarity": similarity, "way": "evidence"}
         for instance, similarity in ranked
     ]
 
@@ -93,7 +93,7 @@ def render_concept_context(
     return [
         {
             **_render_source_fields(source),
-            "evidence": [render_instance(instance) for instance in instances],
+            "evidence": [render_quote(instance) for instance in instances],
             "neighbours": [render_source(neighbour) for neighbour in neighbours],
         }
         for source, instances, neighbours in context
@@ -136,7 +136,7 @@ def render_shared(found: SharedContext) -> dict[str, Any]:
         "sources": [
             {
                 **_render_source_fields(each.source),
-                "concepts": [_render_quoted_concept(instance) for instance in each.instances],
+                "concepts": [_render_quoted_concept(instance) for instance in each.quotes],
             }
             for each in found.sources
         ],
@@ -149,7 +149,7 @@ def _render_label(concept: Concept) -> dict[str, Any]:
 
 
 def _render_quoted_concept(instance: Instance) -> dict[str, Any]:
-    return {**_render_label(instance.concept), "evidence": render_instance(instance)}
+    return {**_render_label(instance.concept), "evidence": render_quote(instance)}
 
 
 def render_emergent_pair(pair: EmergentPair, bridges: Sequence[Bridge] = ()) -> dict[str, Any]:
@@ -215,7 +215,7 @@ def _render_hit(hit: EntityHit | SourceHit) -> dict[str, Any]:
     if isinstance(hit, ConceptHit):
         content["label"] = hit.entity.label
         content["search_terms"] = hit.entity.search_terms
-        content["evidence"] = [render_instance(instance) for instance in hit.instances]
+        content["evidence"] = [render_quote(instance) for instance in hit.quotes]
     elif isinstance(hit, RelationshipTypeHit):
         content["name"] = hit.entity.name
         content["category"] = hit.entity.category
@@ -255,7 +255,7 @@ def _render_source_hit(hit: SourceHit) -> dict[str, Any]:
         "stale": hit.is_stale,
         "ways": [_render_match_reason(MatchReason("source", hit.similarity))],
         "chunks": [render_chunk(chunk, hit.score_kind) for chunk in hit.chunks],
-        "concepts": [_render_quoted_concept(each) for each in hit.instances],
+        "concepts": [_render_quoted_concept(each) for each in hit.quotes],
         "neighbours": [render_source(neighbour) for neighbour in hit.neighbours],
     }
 

@@ -133,7 +133,7 @@ class EvidenceParametersSerializer(PagingSerializer):
     query = StringField(
         required=False,
         max_length=MAX_QUERY_CHARS,
-        help_text="Order the evidence by similarity to this query.",
+        help_text="Order the quotes by similarity to this query.",
     )
 
 

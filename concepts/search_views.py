@@ -57,9 +57,9 @@ class ConceptKnowledgeViewSet(viewsets.ViewSet):
         parameters = requests.EvidenceParametersSerializer.read(content)
         grant = get_grant(request)
         concept = Concept.objects.require(concept_id, grant)
-        ranked = concepts.rank_instances(concept, parameters.get("query"), grant)
+        ranked = concepts.rank_quotes(concept, parameters.get("query"), grant)
         page = ranked[parameters["offset"] : parameters["offset"] + parameters["limit"]]
-        hits = answers.render_ranked_instances(page)
+        hits = answers.render_ranked_quotes(page)
         return self._respond(concept, count=len(ranked), hits=hits)
 
     @operation(

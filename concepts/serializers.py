@@ -10,8 +10,8 @@ from django.db.models import Count
 from rest_framework import serializers
 
 from access.grants import Grant
-from concepts.instances import MAX_QUOTE_CHARS
 from concepts.models import Concept, Instance, Relationship, RelationshipType
+from concepts.quotes import MAX_QUOTE_CHARS
 from concepts.services import MAX_CHARS
 from core.openapi import with_example
 from core.serializers import PagingSerializer, StrictSerializer, StringField, TitleField
@@ -21,7 +21,7 @@ from documents.serializers import render_reference
 
 MAX_MERGED_CONCEPTS = 100
 EVIDENCE_DISCLAIMER = (
-    "Evidence is descriptive: it shows where a text mentions a concept, and does not prove a "
+    "A quote is descriptive: it shows where a text mentions a concept, and does not prove a "
     "relationship."
 )
 
@@ -103,7 +103,7 @@ class ConceptFilterSerializer(PagingSerializer):
     evidence = serializers.ChoiceField(
         choices=["none", "some"],
         required=False,
-        help_text="none: only concepts without evidence, for review.",
+        help_text="none: only concepts without quotes, for review.",
     )
     label = TitleField(  # type: ignore[assignment]
         max_length=MAX_CHARS["label"], required=False, help_text="Part of the label, in any case."
@@ -152,14 +152,14 @@ def count_relationships(concept_ids: Collection[UUID], grant: Grant) -> Counter[
     return Counter(chain.from_iterable(edges.values_list("source_id", "target_id")))
 
 
-def render_instance(instance: Instance) -> dict[str, Any]:
+def render_quote(instance: Instance) -> dict[str, Any]:
     source = instance.source
     return {
         "id": str(instance.pk),
         "quote": instance.quote,
         "start_offset": instance.start_offset,
         "end_offset": instance.end_offset,
-        "verdict": check_instance(instance, source),
+        "verdict": check_quote(instance, source),
         "artifact": render_reference(instance.artifact),
         "source": None
         if source is None
@@ -167,7 +167,7 @@ def render_instance(instance: Instance) -> dict[str, Any]:
     }
 
 
-def check_instance(instance: Instance, source: Source | None) -> str:
+def check_quote(instance: Instance, source: Source | None) -> str:
     """Compare the quote with the source's current text: ``exact``, ``stale`` or ``lost``."""
     if instance.is_lost:
         return "lost"

@@ -12,7 +12,7 @@ from concepts.models import (
     Concept,
     Entity,
     Instance,
-    InstanceQuerySet,
+    QuoteQuerySet,
     Relationship,
     RelationshipType,
     hash_name,
@@ -84,7 +84,7 @@ def edit_entity(model: type[E], entity_id: UUID, grant: Grant = EVERYTHING, **te
 
 @transaction.atomic
 def remove_entity(model: type[Entity], entity_id: UUID, grant: Grant = EVERYTHING) -> int:
-    """Delete a concept with its instances and relationships, or a type with its relationships;
+    """Delete a concept with its quotes and relationships, or a type with its relationships;
     return the revision of the deletion.
 
     Raises:
@@ -179,7 +179,7 @@ def _remove_duplicate_terms(terms: Iterable[str], *, excluded_term: str = "") ->
 def merge_concepts(
     target_id: UUID, merged_ids: Collection[UUID], grant: Grant = EVERYTHING
 ) -> Concept:
-    """Merge concepts into one: it gets the others' evidence and relationships, and their labels
+    """Merge concepts into one: it gets the others' quotes and relationships, and their labels
     as search terms; the others are deleted.
 
     Relationships among the merged concepts are deleted; of duplicate relationships one is kept.
@@ -208,16 +208,16 @@ def merge_concepts(
     target.search_terms = _remove_duplicate_terms(terms, excluded_term=target.label)[
         :MAX_SEARCH_TERMS
     ]
-    _move_instances(target, others)
+    _move_quotes(target, others)
     _move_relationships(target, others)
     for merged in locked.values():
         _delete_entity(merged)
     return _save_entity(target)
 
 
-def _move_instances(target: Concept, others: Sequence[UUID]) -> None:
+def _move_quotes(target: Concept, others: Sequence[UUID]) -> None:
     places = ("source_id", "start_offset", "end_offset")
-    occupied = set(target.instances.exclude(source=None).values_list(*places))
+    occupied = set(target.quotes.exclude(source=None).values_list(*places))
     for instance in Instance.objects.filter(concept__in=others).order_by("created_at", "pk"):
         place = (instance.source_id, instance.start_offset, instance.end_offset)
         if instance.source_id is not None and place in occupied:
@@ -269,18 +269,18 @@ def relate_concepts(
     )
 
 
-# --- Instances -------------------------------------------------------------------------------
+# --- Quotes ----------------------------------------------------------------------------------
 
 
-def remove_instances(instances: InstanceQuerySet) -> int:
+def remove_quotes(quotes: QuoteQuerySet) -> int:
     """Delete quotes; return how many. Concepts of quotes from documents with groups stay hidden."""
-    restrict_concepts_of(instances)
-    count, _ = instances.delete()
+    restrict_concepts_of(quotes)
+    count, _ = quotes.delete()
     return count
 
 
-def restrict_concepts_of(instances: InstanceQuerySet) -> None:
-    """Mark the concepts of those instances that quote documents with groups, so that the concepts
-    stay hidden after the instances are deleted."""
-    quoted = instances.exclude(artifact__groups=[]).values("concept")
+def restrict_concepts_of(quotes: QuoteQuerySet) -> None:
+    """Mark the concepts of those quotes that are from documents with groups, so that the concepts
+    stay hidden after the quotes are deleted."""
+    quoted = quotes.exclude(artifact__groups=[]).values("concept")
     Concept.objects.filter(pk__in=quoted).update(is_restricted=True)

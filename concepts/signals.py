@@ -5,8 +5,8 @@ The flow:
                      -> commit -> indexing.tasks.sync_nodes
     Relationship saved or deleted; a concept, its quotes or a type changed
                      -> commit -> tasks.plan_relationships   plans the relationships' nodes
-    Artifact saved   -> commit -> tasks.relocate_instances   relocates quotes or marks them lost
-    Source saved     -> commit -> tasks.relocate_instances
+    Artifact saved   -> commit -> tasks.relocate_quotes   relocates quotes or marks them lost
+    Source saved     -> commit -> tasks.relocate_quotes
     documents planned          -> tasks.extract_concepts     if the spec asks for it
     each minute (beat)         -> tasks.reconcile_concepts   work that no signal enqueued, and
                                -> tasks.update_emergent_pairs   for concepts synced since: stores
@@ -82,7 +82,7 @@ def remove_entities(index: str, deadline: float, **kwargs: Any) -> None:
 def enqueue_relocation(instance: Artifact | Source, *, raw: bool = False, **kwargs: Any) -> None:
     artifact_id = instance.artifact_id if isinstance(instance, Source) else instance.pk
     if not raw and Instance.objects.filter(artifact=artifact_id).exists():
-        enqueue_on_commit(tasks.relocate_instances, artifact_id=str(artifact_id))
+        enqueue_on_commit(tasks.relocate_quotes, artifact_id=str(artifact_id))
 
 
 @receiver(pre_delete, sender=Artifact, dispatch_uid="concepts.artifact_deleted")

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from celery import shared_task
 
-from concepts import emergent_pairs, extraction, instances
+from concepts import emergent_pairs, extraction, quotes
 from concepts.spec import ConceptSpec
 from core.enqueueing import enqueue_once
 from indexing.models import IndexBuild
@@ -24,9 +24,9 @@ extraction_worker = BuildWorker(
 
 
 @shared_task
-def relocate_instances(*, artifact_id: str) -> None:
+def relocate_quotes(*, artifact_id: str) -> None:
     """Search a changed document for its quotes again."""
-    instances.relocate_instances(UUID(artifact_id))
+    quotes.relocate_quotes(UUID(artifact_id))
 
 
 @shared_task
@@ -60,5 +60,5 @@ def reconcile_concepts() -> None:
             update_emergent_pairs.delay(build_id=build.pk)
         if extraction.has_pending_extractions(build):
             extract_concepts.delay(build_id=build.pk)
-    for artifact_id in list(instances.find_artifacts_with_stale_instances()):
-        instances.relocate_instances(artifact_id)
+    for artifact_id in list(quotes.find_artifacts_with_stale_quotes()):
+        quotes.relocate_quotes(artifact_id)

@@ -3,7 +3,7 @@
 from concepts.search_views import ConceptKnowledgeViewSet, EmergentPairViewSet, SimilarSourcesView
 from concepts.viewsets import (
     ConceptViewSet,
-    InstanceViewSet,
+    QuoteViewSet,
     RelationshipTypeViewSet,
     RelationshipViewSet,
 )
@@ -19,9 +19,9 @@ urlpatterns = [
     *api_paths(
         "concepts/<uuid:concept_id>/instances/",
         ConceptViewSet,
-        {"get": "instances", "post": "add_instance"},
+        {"get": "quotes", "post": "add_quote"},
     ),
-    *api_paths("instances/<uuid:instance_id>/", InstanceViewSet, {"delete": "destroy"}),
+    *api_paths("instances/<uuid:instance_id>/", QuoteViewSet, {"delete": "destroy"}),
     *api_paths("indexes/<str:index>/relationship-types/", RelationshipTypeViewSet, LIST_ACTIONS),
     *api_paths("relationship-types/<uuid:type_id>/", RelationshipTypeViewSet, DETAIL_ACTIONS),
     *api_paths("indexes/<str:index>/relationships/", RelationshipViewSet, LIST_ACTIONS),

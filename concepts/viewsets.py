@@ -1,4 +1,4 @@
-"""REST endpoints of concepts, instances, relationship types and relationships."""
+"""REST endpoints of concepts, quotes, relationship types and relationships."""
 
 import builtins
 from collections.abc import Callable, Iterable
@@ -13,8 +13,8 @@ from rest_framework.response import Response
 import strata_types
 from access.authentication import get_grant
 from access.grants import Scope
-from concepts import instances, services
-from concepts.exceptions import UnknownInstance, UnknownRelationship
+from concepts import quotes, services
+from concepts.exceptions import UnknownQuote, UnknownRelationship
 from concepts.models import Concept, Entity, Instance, Relationship, RelationshipType
 from concepts.serializers import (
     ConceptFilterSerializer,
@@ -28,7 +28,7 @@ from concepts.serializers import (
     RelationshipTypeInputSerializer,
     RelationshipTypePatchSerializer,
     render_concepts,
-    render_instance,
+    render_quote,
     render_relationship,
     render_relationship_type,
 )
@@ -145,7 +145,7 @@ class EntityViewSet(viewsets.ViewSet):
     "concept",
     by="label",
     changes="label, description or search terms",
-    deletes="its evidence and relationships",
+    deletes="its quotes and relationships",
     answer=strata_types.Concept,
     answers=strata_types.ConceptList,
 )
@@ -154,8 +154,8 @@ class ConceptViewSet(EntityViewSet):
 
     scopes = EntityViewSet.scopes | {
         "merge": Scope.WRITE,
-        "instances": Scope.SEARCH,
-        "add_instance": Scope.WRITE,
+        "quotes": Scope.SEARCH,
+        "add_quote": Scope.WRITE,
     }
     model = Concept
     id_name = "concept_id"
@@ -165,7 +165,7 @@ class ConceptViewSet(EntityViewSet):
 
     def narrow(self, rows: Any, parameters: dict[str, Any]) -> Any:
         if "evidence" in parameters:
-            rows = rows.with_evidence(parameters["evidence"])
+            rows = rows.with_quotes(parameters["evidence"])
         return narrow(rows, parameters, label="label__icontains")
 
     def render(self, entities: Iterable[Any]) -> list[dict[str, Any]]:
@@ -173,35 +173,35 @@ class ConceptViewSet(EntityViewSet):
 
     @operation("merge_concepts", strata_types.Concept, body=MergeSerializer, errors=[409])
     def merge(self, request: Request, concept_id: UUID) -> Response:
-        """Merge other concepts into this one, with their evidence and relationships."""
+        """Merge other concepts into this one, with their quotes and relationships."""
         data = MergeSerializer.read(request.data)
         return self.respond(
             services.merge_concepts(concept_id, data["concepts"], get_grant(request))
         )
 
     @operation("list_instances", strata_types.InstanceList, query=PagingSerializer)
-    def instances(self, request: Request, concept_id: UUID) -> Response:
-        """List the quotes that are evidence of a concept, lost ones included."""
+    def quotes(self, request: Request, concept_id: UUID) -> Response:
+        """List the quotes of a concept, lost ones included."""
         parameters = PagingSerializer.read(request.query_params)
         Concept.objects.require(concept_id, get_grant(request))
         rows = Instance.objects.filter(concept=concept_id).select_related("artifact", "source")
         page, answer = paginate(request, rows, parameters)
-        return Response({**answer, "results": [render_instance(each) for each in page]})
+        return Response({**answer, "results": [render_quote(each) for each in page]})
 
     @operation("add_instance", strata_types.Instance, body=QuoteSerializer, status=(200, 201))
-    def add_instance(self, request: Request, concept_id: UUID) -> Response:
-        """Quote a text as evidence of a concept.
+    def add_quote(self, request: Request, concept_id: UUID) -> Response:
+        """Add a quote of a concept.
 
         201: the quote was added. 200: it exists already.
         """
         data = QuoteSerializer.read(request.data)
-        instance, is_new = instances.add_instance(concept_id, **data, grant=get_grant(request))
+        instance, is_new = quotes.add_quote(concept_id, **data, grant=get_grant(request))
         code = status.HTTP_201_CREATED if is_new else status.HTTP_200_OK
-        return Response(render_instance(instance), status=code)
+        return Response(render_quote(instance), status=code)
 
 
 @extend_schema(tags=["Concepts"])
-class InstanceViewSet(viewsets.ViewSet):
+class QuoteViewSet(viewsets.ViewSet):
     """One quote."""
 
     scopes = Scope.WRITE
@@ -214,8 +214,8 @@ class InstanceViewSet(viewsets.ViewSet):
         """
         concepts = Concept.objects.visible_to(get_grant(request))
         instances = Instance.objects.filter(pk=instance_id, concept__in=concepts)
-        if not services.remove_instances(instances):
-            raise UnknownInstance(field="id")
+        if not services.remove_quotes(instances):
+            raise UnknownQuote(field="id")
         return Response(status=status.HTTP_204_NO_CONTENT)
 
 

@@ -94,7 +94,9 @@ def check_workers() -> dict[str, str]:
         "workers": f"No worker of the queues {', '.join(queues)} was alive {late}."
         if queues
         else OK,
-        "beat": f"It was not alive {late}, so nothing is reconciled." if is_beat_late else OK,
+        "beat": f"It was not alive {late}, so the check of each minute does not run."
+        if is_beat_late
+        else OK,
     }
 
 

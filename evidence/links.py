@@ -140,7 +140,7 @@ def release_references(artifact: Artifact, *, only_outdated: bool) -> None:
 
 
 def _read_settings(index: str) -> EvidenceSpec:
-    """The defaults where the index accepts no evidence any more."""
+    """The defaults where the index keeps no findings any more."""
     builds = IndexBuild.objects.live().filter(index=index).readable()
     found = EvidenceSpec.of(builds[0].spec) if builds else None
     return EvidenceSpec() if found is None else found

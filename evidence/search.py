@@ -1,4 +1,4 @@
-"""Searches evidence by meaning."""
+"""Searches findings by meaning."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Reads the requests of the evidence API and renders its answers."""
+"""Reads the requests of the findings API and renders its answers."""
 
 from typing import Any
 from uuid import UUID

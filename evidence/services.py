@@ -109,7 +109,7 @@ def find_evidence_build(index: str) -> IndexBuild:
     build = IndexBuild.objects.live().filter(index=index).first()
     if build is None or EvidenceSpec.of(build.spec) is None:
         raise InvalidInput(
-            f"The index {index} does not take evidence.",
+            f"The index {index} keeps no findings.",
             field="index",
             allowed=[
                 each.index_id
@@ -183,7 +183,7 @@ def _check_item(
         return item
     try:
         if not clean_text(item.content).strip():
-            raise InvalidInput("The evidence contains no text.", field="content")
+            raise InvalidInput("The finding contains no text.", field="content")
         if item.citation is None:
             return item
         citation = item.citation

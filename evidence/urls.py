@@ -1,4 +1,4 @@
-"""URL routes of evidence, below ``api/v1/``."""
+"""URL routes of findings, below ``api/v1/``."""
 
 from core.routes import api_paths
 from evidence.viewsets import EvidenceViewSet

@@ -1,4 +1,4 @@
-"""REST endpoints of evidence."""
+"""REST endpoints of findings."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ from retrieval.views.searches import enqueue_planning_of_stale_hits
 from strata_types.examples import FINDING
 
 
-@extend_schema(tags=["Evidence"])
+@extend_schema(tags=["Findings"])
 class EvidenceViewSet(viewsets.ViewSet):
     """Findings of research agents, without duplicates."""
 

@@ -158,7 +158,7 @@ class RetryView(NeedsAllDocuments):
 
     @operation("retry_failed", strata_types.RetriedWork, status=202)
     def post(self, request: Request, index: str) -> Response:
-        """Retry all work of the index that failed.
+        """Try all failed work of the index again.
 
         Files that could not be read, documents that could not be cut into nodes, what the language
         model could not write or find, and nodes that could not be embedded.

@@ -1,6 +1,6 @@
 """Searches concepts, relationship types and sources, which share one embedding space.
 
-Scores are cosine similarities, or weighted ones; the amount of evidence never enters a score.
+Scores are cosine similarities, or weighted ones; the number of quotes never enters a score.
 Every hit says how it was found. What embeds a query or reads points raises as
 ``IndexRetriever.search``.
 

@@ -21,7 +21,7 @@ from retrieval.search.query_vectors import embed_query
 from retrieval.search.request import SearchOptions, check_query
 from retrieval.source_context import load_adjacent_sources
 
-MAX_INSTANCES_SHOWN = 3  # per concept; concepts/{id}/evidence returns all
+MAX_QUOTES_SHOWN = 3  # per concept; concepts/{id}/evidence returns all
 MAX_EDGES_SHOWN = 10  # per type
 
 
@@ -58,7 +58,7 @@ class EntityHit:
 class ConceptHit(EntityHit):
     kind = "concept"
     entity: Concept
-    instances: list[Instance]
+    quotes: list[Instance]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class RelationshipHit:
     edge: Relationship
     score: float
     verdict: Verdict | None
-    instances: list[Instance]  # of its concepts
+    quotes: list[Instance]  # of its concepts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,7 +130,7 @@ def load_concepts(
     concepts = Concept.objects.visible_to(grant).in_bulk(list(reasons))
     quotes = Instance.objects.not_lost().filter(concept__in=list(concepts))
     first_quotes = _load_first_of_each(
-        quotes.select_related("artifact", "source"), "concept_id", MAX_INSTANCES_SHOWN
+        quotes.select_related("artifact", "source"), "concept_id", MAX_QUOTES_SHOWN
     )
     hits = [
         ConceptHit(
@@ -155,17 +155,17 @@ def _load_first_of_each(rows: QuerySet[Any], key: str, limit: int) -> dict[UUID,
     return grouped
 
 
-MAX_RANKED_INSTANCES = 1_000  # quotes of one concept compared with a query
+MAX_RANKED_QUOTES = 1_000  # quotes of one concept compared with a query
 
 
-def rank_instances(
+def rank_quotes(
     concept: Concept, query: str | None, grant: Grant
 ) -> list[tuple[Instance, float | None]]:
     """The quotes of a visible concept that are not lost, most similar to the query first, each with
     the similarity of the query to the best chunk that overlaps the quote: None without a query, or
     while no such chunk is embedded. Quotes without a similarity come last, the oldest first."""
-    rows = concept.instances.not_lost().select_related("artifact", "source")
-    instances = list(rows.order_by("created_at", "pk")[:MAX_RANKED_INSTANCES])
+    rows = concept.quotes.not_lost().select_related("artifact", "source")
+    instances = list(rows.order_by("created_at", "pk")[:MAX_RANKED_QUOTES])
     build = IndexBuild.objects.live().filter(index=concept.index).first()
     similarities: dict[UUID, float] = {}
     if query is not None and build is not None:

@@ -47,11 +47,11 @@ class ConceptPath:
 class Subgraph(RoutingResult):
     """The hits above a threshold, and the edges of their concepts: ``edges`` has those among them
     first, then those that lead to other concepts, ``MAX_SUBGRAPH_EDGES`` of ``edge_count`` in all.
-    ``instances`` link concepts to sources."""
+    ``quotes`` link concepts to sources."""
 
     edges: list[Relationship]
     edge_count: int
-    instances: list[Instance]
+    quotes: list[Instance]
 
 
 def find_paths(
@@ -87,7 +87,7 @@ def find_paths(
 
 def search_subgraph(knowledge_query: KnowledgeQuery, options: SearchOptions) -> Subgraph:
     """Find concepts, sources and types more similar to a query than ``min_similarity``, at most
-    ``limit`` of each, the edges of these concepts, and the instances that link them to these
+    ``limit`` of each, the edges of these concepts, and the quotes that link them to these
     sources."""
     concepts = search_concepts(knowledge_query, options)
     sources = search_sources(knowledge_query, options)

@@ -44,7 +44,7 @@ def blend_concepts(
 ) -> list[ConceptHit]:
     """Find concepts by three similarities: of the concept itself, of the sources that quote it, and
     of its relationships' types. ``weights`` has that of each kind. Only the best of each kind
-    counts, so the amount of evidence has no effect; ``comb_sum`` adds them. Each concept appears
+    counts, so the number of quotes has no effect; ``comb_sum`` adds them. Each concept appears
     once."""
     best: dict[UUID, dict[str, MatchReason]] = {}
 

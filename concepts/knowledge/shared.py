@@ -29,7 +29,7 @@ class SharedSource:
     """A source with quotes of two or more of the given concepts."""
 
     source: Source
-    instances: list[Instance]
+    quotes: list[Instance]
 
 
 @dataclass(frozen=True, slots=True)

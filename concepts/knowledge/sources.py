@@ -42,7 +42,7 @@ class SourceHit:
     similarity: float
     score_kind: str
     neighbours: list[Source]
-    instances: list[Instance]
+    quotes: list[Instance]
 
     @property
     def score(self) -> float:

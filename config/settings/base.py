@@ -395,8 +395,8 @@ SPECTACULAR_SETTINGS = {
         {"name": "Documents", "description": "Add, read, change and remove documents."},
         {"name": "Indexes and builds", "description": "List indexes, and build them again."},
         {"name": "Summaries", "description": "Read and edit the summaries of documents."},
-        {"name": "Concepts", "description": "Concepts, their evidence and their relationships."},
-        {"name": "Evidence", "description": "Findings of research agents, without duplicates."},
+        {"name": "Concepts", "description": "Concepts, their quotes and their relationships."},
+        {"name": "Findings", "description": "Findings of research agents, without duplicates."},
         {
             "name": "Evaluation",
             "description": "Judge hits, and measure searches with the judgements.",

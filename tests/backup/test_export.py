@@ -15,8 +15,8 @@ from django.apps import apps
 from backup.exporting import INDEX_TABLES, export_index, list_rows
 from backup.importing import import_index
 from backup.taking import MANIFEST
-from concepts.instances import add_instance
 from concepts.models import Instance, Relationship
+from concepts.quotes import add_quote
 from concepts.services import create_concept, create_relationship_type
 from core.api_client import ApiClient
 from core.apps import list_exported_models
@@ -199,7 +199,7 @@ def test_an_import_has_the_concepts_and_judgements_and_embeds_nothing(
     kind = create_relationship_type("knowledge", "IS_A")
     Relationship.objects.create(source=heron, type=kind, target=bird)
     sync(build, document)
-    add_instance(heron.pk, "The heron", artifact_id=document.pk)
+    add_quote(heron.pk, "The heron", artifact_id=document.pk)
     plan_unannounced_standalone_nodes(build)
     sync(build)
     save_judgement("knowledge", "birds", is_good=True, judged_by="me", artifact_id=document.pk)

@@ -14,7 +14,7 @@ import pytest
 from backup.exporting import export_index
 from backup.importing import import_index
 from backup.taking import MANIFEST
-from concepts.instances import add_instance
+from concepts.quotes import add_quote
 from concepts.services import create_concept
 from core.api_client import ApiClient
 from core.exceptions import InvalidInput
@@ -41,7 +41,7 @@ def archive(db, store, embedder, settings, tmp_path) -> Path:
     document = give("Spring tides follow the new moon.", index="mine")
     concept = create_concept("mine", "Tide")
     sync(build, document)
-    add_instance(concept.pk, "Spring tides", artifact_id=document.pk)
+    add_quote(concept.pk, "Spring tides", artifact_id=document.pk)
     export_index("mine", tmp_path / "mine.zip", cast(ApiClient, Answering(build)))
     document.delete()
     concept.delete()

@@ -80,7 +80,7 @@ class TestConceptsPage:
         drawn.wait_for_selector(".related")
 
         assert drawn.locator("#status").text_content() == (
-            "1 concept, 1 relationship. Choose a concept to read its evidence."
+            "1 concept, 1 relationship. Choose a concept to read its quotes."
         )
         assert drawn.locator(".found").get_attribute("aria-label") == "Heron"
         assert drawn.locator(".related").get_attribute("aria-label") == "Fish"

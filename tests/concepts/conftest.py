@@ -28,7 +28,7 @@ def relocations(monkeypatch):
     """Records the ids of documents whose quotes are to be relocated, and relocates none."""
     artifact_ids: list[str] = []
     monkeypatch.setattr(
-        concept_tasks.relocate_instances,
+        concept_tasks.relocate_quotes,
         "delay",
         lambda artifact_id: artifact_ids.append(artifact_id),
     )

@@ -8,8 +8,8 @@ below the threshold, and a similar pair that has a relationship already.
 
 from dataclasses import dataclass
 
-from concepts.instances import add_instance
 from concepts.models import Concept, RelationshipType
+from concepts.quotes import add_quote
 from concepts.services import create_concept, create_relationship_type, relate_concepts
 from documents.models import Artifact, Source
 from documents.services import TextContent, add_artifact
@@ -107,9 +107,9 @@ def make_corpus(build: IndexBuild) -> Corpus:
         for name, (category, description) in TYPES.items()
     }
     for k, concept in enumerate(concepts):
-        add_instance(concept.pk, label_of(k), source_id=_read_source(documents[k], 1).pk)
+        add_quote(concept.pk, label_of(k), source_id=_read_source(documents[k], 1).pk)
         quote = f"{label_of(k).upper()}  once more"
-        add_instance(concept.pk, quote, source_id=_read_source(documents[k], 2).pk)
+        add_quote(concept.pk, quote, source_id=_read_source(documents[k], 2).pk)
         if (name := type_of(k)) is not None:
             relate_concepts(INDEX, concept.pk, types[name].pk, concepts[k + 1].pk)
     ends = planted["related one"], planted["related other"]

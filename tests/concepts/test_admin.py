@@ -1,8 +1,8 @@
 import pytest
 from django.urls import reverse
 
-from concepts.instances import add_instance
 from concepts.models import Concept, Relationship, RelationshipType
+from concepts.quotes import add_quote
 from concepts.services import create_concept, create_relationship_type, relate_concepts
 from tests.acting import act, offered
 from tests.concepts.conftest import INDEX
@@ -46,7 +46,7 @@ class TestConceptAdmin:
     def test_filters_concepts_by_evidence(self, admin_client, heron, relocations):
         create_concept(INDEX, "Crane")
         document = give("The heron stands.", index=INDEX)
-        add_instance(heron.pk, "heron", artifact_id=document.pk)
+        add_quote(heron.pk, "heron", artifact_id=document.pk)
         url = reverse("admin:concepts_concept_changelist")
 
         def labels(**query):
@@ -73,8 +73,8 @@ class TestInstanceAdmin:
     def test_keeps_concepts_hidden_whose_quotes_are_deleted(self, admin_client, heron, relocations):
         for text in ("The heron stands.", "A heron waits."):
             document = give(text, index=INDEX, groups=["board"])
-            add_instance(heron.pk, "heron", artifact_id=document.pk)
-        alone, selected = heron.instances.all()
+            add_quote(heron.pk, "heron", artifact_id=document.pk)
+        alone, selected = heron.quotes.all()
 
         url = reverse("admin:concepts_instance_delete", args=[alone.pk])
         admin_client.post(url, {"post": 1})
@@ -85,7 +85,7 @@ class TestInstanceAdmin:
 
         assert hidden_by_one
         assert Concept.objects.get().is_restricted
-        assert not heron.instances.exists()
+        assert not heron.quotes.exists()
 
 
 class TestRelationshipAdmin:
@@ -107,7 +107,7 @@ class TestRelationshipAdmin:
         kind, fish = create_relationship_type(INDEX, "EATS"), create_concept(INDEX, "Fish")
         relate_concepts(INDEX, heron.pk, kind.pk, fish.pk)
         document = give("The heron stands.", index=INDEX)
-        add_instance(heron.pk, "heron", artifact_id=document.pk)
+        add_quote(heron.pk, "heron", artifact_id=document.pk)
 
         url = reverse(f"admin:concepts_{model}_changelist")
         listed = admin_client.get(url, {"q": ""}).context["cl"].result_count

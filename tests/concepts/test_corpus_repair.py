@@ -2,8 +2,8 @@
 
 import pytest
 
-from concepts.instances import relocate_instances
 from concepts.models import Instance
+from concepts.quotes import relocate_quotes
 from documents.models import Source
 from indexing.models import Node
 from indexing.services import plan_nodes, sync_nodes
@@ -27,7 +27,7 @@ class TestCorpus:
 
         before = self._verdicts(corpus, ask)
         plan_nodes(flipped.artifact_id, corpus.build)  # updates the source's hash
-        relocate_instances(flipped.artifact_id)
+        relocate_quotes(flipped.artifact_id)
         while sync_nodes(corpus.build):
             pass
         after = self._verdicts(corpus, ask)

@@ -11,9 +11,9 @@ from concepts.extraction import (
     has_pending_extractions,
     requeue_extractions,
 )
-from concepts.instances import relocate_instances
 from concepts.models import Concept, Extraction, Instance, Relationship, RelationshipType
-from concepts.serializers import check_instance
+from concepts.quotes import relocate_quotes
+from concepts.serializers import check_quote
 from core.leases import release_all_leases
 from core.text import hash_text
 from documents.models import Artifact, Source
@@ -121,7 +121,7 @@ class TestExtractConcepts:
 
         assert is_due
         for instance in Instance.objects.select_related("source"):
-            assert check_instance(instance, instance.source) == "exact"
+            assert check_quote(instance, instance.source) == "exact"
         assert verify_build(knowledge).findings == {}
         assert Node.objects.filter(build=knowledge, kind="concept", state="synced").count() == 2
 
@@ -182,7 +182,7 @@ class TestExtractConcepts:
 
         concept = Concept.objects.get()
         assert (concept.label, concept.description) == ("CLOVER", "By hand")
-        assert concept.instances.count() == 1
+        assert concept.quotes.count() == 1
 
     def test_sends_one_request_for_each_text(self, knowledge, relocations, model):
         give(passage(model, [CLOVER]), index=INDEX)
@@ -201,12 +201,12 @@ class TestExtractConcepts:
 
         replace_content(document.pk, TextContent((passage(model, [FIXATION]),)))
         is_due = has_pending_extractions(knowledge)
-        relocate_instances(document.pk)
+        relocate_quotes(document.pk)
         extract(knowledge)
 
         assert is_due
         assert Extraction.objects.count() == 1
-        labels = Concept.objects.with_evidence("some").values_list("label", flat=True)
+        labels = Concept.objects.with_quotes("some").values_list("label", flat=True)
         assert set(labels) == {"Clover", "Nitrogen fixation"}
 
     def test_bypasses_the_cache_on_request(self, knowledge, relocations, model):
@@ -299,7 +299,7 @@ class TestExtractConcepts:
     ):
         settings.STRATA_MAX_ATTEMPTS = 3
         give(passage(model, [CLOVER]), index=INDEX)
-        monkeypatch.setattr(extraction, "add_instance", lambda *given, **more: 1 / 0)
+        monkeypatch.setattr(extraction, "add_quote", lambda *given, **more: 1 / 0)
 
         extract(knowledge)
 
@@ -332,7 +332,7 @@ class TestExtractConcepts:
         with django_capture_on_commit_callbacks(execute=True):
             give(passage(model, [CLOVER]), index=INDEX)
 
-        assert Concept.objects.get().instances.count() == 1
+        assert Concept.objects.get().quotes.count() == 1
 
     def test_does_nothing_if_the_spec_does_not_request_it(self, knowledge, relocations):
         give(TEXT, index=INDEX)

@@ -8,9 +8,9 @@ from answers.pipelines.answer_synthesiser import AnswerSynthesiser
 from answers.pipelines.context_builder import ContextBuilder
 from answers.pipelines.multi_query_retriever import MultiQueryRetriever
 from answers.pipelines.running import find_hits
-from concepts.instances import add_instance
 from concepts.models import Instance, RelationshipType
 from concepts.quoted_relationships import MAX_RELATIONSHIPS, find_quoted_relationships
+from concepts.quotes import add_quote
 from concepts.services import create_concept, create_relationship_type, relate_concepts
 from documents.models import Source
 from retrieval.serializers.answers import render_pipeline_hits
@@ -38,8 +38,8 @@ def graph(shared_store):
     shelters = create_relationship_type("knowledge", "SHELTERS", description="protects")
     relate_concepts("knowledge", made["Reed"].pk, shelters.pk, made["Minnow"].pk)
     relate_concepts("knowledge", made["Heron"].pk, eats.pk, made["Minnow"].pk)
-    add_instance(made["Heron"].pk, "heron stands in the shallows", artifact_id=heron.pk)
-    add_instance(made["Minnow"].pk, "minnows hide", artifact_id=reeds.pk)
+    add_quote(made["Heron"].pk, "heron stands in the shallows", artifact_id=heron.pk)
+    add_quote(made["Minnow"].pk, "minnows hide", artifact_id=reeds.pk)
     sync(build, heron, reeds)
     sync(build)
     return {**made, "EATS": eats, "heron": heron, "reeds": reeds}
@@ -94,7 +94,7 @@ class TestFindQuotedRelationships:
 
     def test_leaves_out_those_of_hidden_concepts(self, graph):
         secret = give("The secret heron.", index="knowledge", groups=["staff"])
-        add_instance(graph["Heron"].pk, "secret heron", artifact_id=secret.pk)
+        add_quote(graph["Heron"].pk, "secret heron", artifact_id=secret.pk)
         nobody = Grant(groups=frozenset())
         contexts = find_contexts("what feeds on minnows", nobody)
 

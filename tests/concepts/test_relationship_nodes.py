@@ -6,8 +6,8 @@ from access.grants import Grant
 from answers.pipelines.multi_query_retriever import MultiQueryRetriever
 from answers.pipelines.quoted_passage_retriever import QuotedPassageRetriever
 from concepts import services, tasks
-from concepts.instances import add_instance
 from concepts.models import Concept, Relationship, RelationshipType
+from concepts.quotes import add_quote
 from concepts.retrievers import RelationshipTypeRetriever
 from indexing.models import Node
 from indexing.services import plan_unannounced_standalone_nodes
@@ -32,9 +32,9 @@ def graph(knowledge):
     eats = services.create_relationship_type(INDEX, "FEEDS_ON", description="has it for food")
     edge, _ = services.relate_concepts(INDEX, heron.pk, eats.pk, minnow.pk)
     services.relate_concepts(INDEX, stone.pk, eats.pk, heron.pk)
-    add_instance(heron.pk, "heron was seen", artifact_id=other.pk)
-    add_instance(heron.pk, "heron stands in the shallows", artifact_id=both.pk)
-    add_instance(minnow.pk, "waits for minnows", artifact_id=both.pk)
+    add_quote(heron.pk, "heron was seen", artifact_id=other.pk)
+    add_quote(heron.pk, "heron stands in the shallows", artifact_id=both.pk)
+    add_quote(minnow.pk, "waits for minnows", artifact_id=both.pk)
     plan_and_sync(knowledge, other, both)
     return {"heron": heron, "minnow": minnow, "stone": stone, "type": eats, "edge": edge,
             "both": both}  # fmt: skip
@@ -95,9 +95,9 @@ class TestPoints:
                 lambda g: services.edit_entity(RelationshipType, g["type"].pk, name="EATS"),
                 "Heron eats Minnow",
             ),
-            (lambda g: g["minnow"].instances.get().delete(), "heron was seen"),
+            (lambda g: g["minnow"].quotes.get().delete(), "heron was seen"),
             (
-                lambda g: add_instance(g["stone"].pk, "shallows", artifact_id=g["both"].pk),
+                lambda g: add_quote(g["stone"].pk, "shallows", artifact_id=g["both"].pk),
                 None,
             ),
             (
@@ -171,7 +171,7 @@ class TestSearch:
 
     def test_hides_relationships_of_hidden_concepts(self, knowledge, graph):
         secret = give("The secret minnow.", index=INDEX, groups=["staff"])
-        add_instance(graph["minnow"].pk, "secret minnow", artifact_id=secret.pk)
+        add_quote(graph["minnow"].pk, "secret minnow", artifact_id=secret.pk)
         plan_and_sync(knowledge)
 
         nobody = RelationshipTypeRetriever(INDEX, grant=Grant(groups=frozenset()))

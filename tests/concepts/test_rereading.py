@@ -3,8 +3,8 @@
 import pytest
 
 from concepts.extraction import sources_without_extraction
-from concepts.instances import add_instance
 from concepts.models import Instance
+from concepts.quotes import add_quote
 from concepts.tasks import reconcile_concepts
 from documents.models import Artifact
 from indexing import lifecycle
@@ -25,7 +25,7 @@ def document(knowledge, monkeypatch) -> Artifact:
 
 @pytest.fixture
 def complete(document, heron, monkeypatch) -> IndexBuild:
-    add_instance(heron.pk, "in the shallows", artifact_id=document.pk)
+    add_quote(heron.pk, "in the shallows", artifact_id=document.pk)
     NewerReader(monkeypatch)
     build = lifecycle.apply_spec(INDEX, rereads=True)
     finish(build)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from concepts.instances import add_instance
+from concepts.quotes import add_quote
 from concepts.retrievers import (
     BlendRetriever,
     ConceptRetriever,
@@ -52,7 +52,7 @@ class TestRetrieversOfKnowledge:
         artifacts = [give(text, index=INDEX) for text in texts]
         sync(knowledge, *artifacts)
         concept = create_concept(INDEX, "Photosynthesis")
-        add_instance(concept.pk, "light into sugar", artifact_id=artifacts[0].pk)
+        add_quote(concept.pk, "light into sugar", artifact_id=artifacts[0].pk)
         sync_nodes(knowledge)
 
         [hit] = RecursiveChunkRetriever(INDEX, limit=1).search("photosynthesis").hits

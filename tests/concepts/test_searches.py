@@ -12,9 +12,9 @@ from rest_framework.test import APIClient
 from access.grants import EVERYTHING, Grant
 from concepts import services
 from concepts.exceptions import UnknownConcept
-from concepts.instances import add_instance
 from concepts.knowledge.shared import find_shared
 from concepts.models import Concept
+from concepts.quotes import add_quote
 from concepts.retrievers import ConceptRetriever, RelationshipTypeRetriever
 from documents.models import Source
 from documents.services import TextContent
@@ -53,8 +53,8 @@ def make_graph(build):
     bears = services.create_relationship_type(INDEX, "UNDERLIES", description="lies below")
     services.relate_concepts(INDEX, made["Heron"].pk, eats.pk, made["Fish"].pk)
     services.relate_concepts(INDEX, made["Granite"].pk, bears.pk, made["Fish"].pk)
-    add_instance(made["Heron"].pk, "the heron stands", artifact_id=documents["heron"].pk)
-    add_instance(made["Fish"].pk, "waits for fish", artifact_id=documents["heron"].pk)
+    add_quote(made["Heron"].pk, "the heron stands", artifact_id=documents["heron"].pk)
+    add_quote(made["Fish"].pk, "waits for fish", artifact_id=documents["heron"].pk)
     sync(build, *documents.values())
     sync(build)
     return {**made, "EATS": eats, "UNDERLIES": bears, "documents": documents}
@@ -187,7 +187,7 @@ class TestExactNames:
         secret = give("Fish swim.", index=INDEX, groups=["staff"])
         hunts = services.create_relationship_type(INDEX, "HUNTS")
         hidden = services.create_concept(INDEX, "Otter")
-        add_instance(hidden.pk, "Fish swim", artifact_id=secret.pk)
+        add_quote(hidden.pk, "Fish swim", artifact_id=secret.pk)
         services.relate_concepts(INDEX, hidden.pk, hunts.pk, shared_graph["Fish"].pk)
         nobody = Grant(groups=frozenset())
 
@@ -382,7 +382,7 @@ class TestSubgraph:
 class TestEvidence:
     def test_that_cannot_be_compared_comes_last(self, client, shared_graph):
         other = give("Fish swim.", index=INDEX)
-        add_instance(shared_graph["Fish"].pk, "Fish swim", artifact_id=other.pk)
+        add_quote(shared_graph["Fish"].pk, "Fish swim", artifact_id=other.pk)
 
         url = f"{API}/concepts/{shared_graph['Fish'].pk}/evidence"
         hits = client.get(url, {"query": "swim"}).json()["hits"]
@@ -399,7 +399,7 @@ class TestContext:
     ):
         pages = tuple(f"{word} heron begins here." for word in ("Alpha", "Beta", "Gamma"))
         document = give_pages(pages)
-        add_instance(shared_graph["Granite"].pk, "Beta heron", artifact_id=document.pk)
+        add_quote(shared_graph["Granite"].pk, "Beta heron", artifact_id=document.pk)
         url = f"{API}/concepts/{shared_graph['Granite'].pk}/context"
 
         [source] = client.get(url, {"window": 2}).json()["sources"]
@@ -475,7 +475,7 @@ class TestShared:
     def test_hides_what_the_key_may_not_see(self, shared_graph):
         heron, granite = shared_graph["Heron"].pk, shared_graph["Granite"].pk
         secret = give("Fish swim.", index=INDEX, groups=["staff"])
-        add_instance(shared_graph["Fish"].pk, "Fish swim", artifact_id=secret.pk)
+        add_quote(shared_graph["Fish"].pk, "Fish swim", artifact_id=secret.pk)
         nobody = Grant(groups=frozenset())
 
         assert find_shared([heron, granite], nobody, limit=5).neighbours == []

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from access.grants import Grant
-from concepts.instances import add_instance, relocate_instances
+from concepts.quotes import add_quote, relocate_quotes
 from concepts.retrievers import ConceptRetriever, RelationshipTypeRetriever, SubgraphRetriever
 from concepts.services import create_concept, create_relationship_type, relate_concepts
 from documents.services import TextContent, replace_content
@@ -61,10 +61,10 @@ class TestEntitiesThatOnlyOthersMaySee:
         secret = give(HERON, index=INDEX, groups=["staff"])
         first, *others = (create_concept(INDEX, f"heron {number}") for number in range(31))
         for number, concept in enumerate(others):
-            add_instance(concept.pk, "heron stands", artifact_id=secret.pk)
+            add_quote(concept.pk, "heron stands", artifact_id=secret.pk)
             type_ = create_relationship_type(INDEX, f"HERON {number}")
             relate_concepts(INDEX, first.pk, type_.pk, concept.pk)
-        add_instance(first.pk, "heron stands", artifact_id=secret.pk)
+        add_quote(first.pk, "heron stands", artifact_id=secret.pk)
         for number in range(25):
             create_concept(INDEX, f"heron of the public ponds {number}")
             create_relationship_type(INDEX, f"HERON OF THE PUBLIC PONDS {number}")
@@ -120,7 +120,7 @@ class TestSources:
             for hit in search("concepts")["hits"]
             for quote in hit["evidence"]
         }
-        relocate_instances(document.pk)
+        relocate_quotes(document.pk)
         sync(knowledge, document)
         relocated = search("sources", include_concepts=True)["hits"]
 
@@ -137,7 +137,7 @@ class TestEvidence:
     def test_is_ordered_by_similarity_to_the_query(self, client, graph, knowledge):
         concept = graph["Fish"]
         other = give("Fish are sold at the harbour market on Friday.", index=INDEX)
-        add_instance(concept.pk, "Fish are sold", artifact_id=other.pk)
+        add_quote(concept.pk, "Fish are sold", artifact_id=other.pk)
         sync(knowledge, other)
         url = f"{API}/concepts/{concept.pk}/evidence"
 
@@ -157,7 +157,7 @@ class TestEvidence:
         filler = "Nothing else is said for a good while here. " * 12
         document = give(f"Granite opens the talk. {filler}Granite ends it at noon.", index=INDEX)
         for quote in ("Granite opens", "Granite ends"):
-            add_instance(concept.pk, quote, artifact_id=document.pk)
+            add_quote(concept.pk, quote, artifact_id=document.pk)
         sync(knowledge, document)
 
         url = f"{API}/concepts/{concept.pk}/evidence"

@@ -4,8 +4,8 @@ import pytest
 
 from concepts import services
 from concepts.exceptions import UnknownConcept
-from concepts.instances import add_instance
 from concepts.models import Concept, Instance, Relationship, RelationshipType
+from concepts.quotes import add_quote
 from core.exceptions import InvalidInput
 from documents.exceptions import ContentConflict
 from documents.models import Artifact, PendingRevision
@@ -117,7 +117,7 @@ class TestRemoveConcept:
         document = give(TEXT, index=INDEX)
         crane = services.create_concept(INDEX, "Crane")
         kind = services.create_relationship_type(INDEX, "LIKE")
-        add_instance(heron.pk, "the heron", artifact_id=document.pk)
+        add_quote(heron.pk, "the heron", artifact_id=document.pk)
         services.relate_concepts(INDEX, heron.pk, kind.pk, crane.pk)
         sync(knowledge, document)
         sync(knowledge)
@@ -146,9 +146,9 @@ class TestMergeConcepts:
         for source, target in ((heron, fish), (grey, fish), (fish, family), (grey, heron)):
             services.relate_concepts(INDEX, source.pk, eats.pk, target.pk)
         document = give(TEXT, index=INDEX)
-        add_instance(heron.pk, "The heron stands", artifact_id=document.pk)
-        add_instance(grey.pk, "The heron stands", artifact_id=document.pk)
-        add_instance(grey.pk, "in the shallows", artifact_id=document.pk)
+        add_quote(heron.pk, "The heron stands", artifact_id=document.pk)
+        add_quote(grey.pk, "The heron stands", artifact_id=document.pk)
+        add_quote(grey.pk, "in the shallows", artifact_id=document.pk)
         return grey, family, fish
 
     def test_keeps_all_evidence_and_edges_without_duplicates(self, heron, graph):
@@ -156,7 +156,7 @@ class TestMergeConcepts:
 
         kept = services.merge_concepts(heron.pk, [grey.pk, family.pk])
 
-        quotes = kept.instances.values_list("quote", flat=True)
+        quotes = kept.quotes.values_list("quote", flat=True)
         assert sorted(quotes) == ["The heron stands", "in the shallows"]
         assert set(Relationship.objects.values_list("source", "target")) == {
             (heron.pk, fish.pk),

@@ -161,7 +161,7 @@ class TestCommands:
             (["add", "nowhere", "--index", "plain"], "nowhere does not exist."),
             (["search", "x", "--index", "nil"], "nil"),
             (["status", "--index", "nil"], "There is no index named 'nil'; allowed:"),
-            (["verify", "--index", "nil"], "There is no index named 'nil'; allowed:"),
+            (["verify", "--index", "nil"], "There is no index named 'nil'. Allowed:"),
         ],
     )
     def test_report_wrong_arguments(self, build, arguments, said):

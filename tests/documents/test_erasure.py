@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
-from concepts.instances import add_instance
+from concepts.quotes import add_quote
 from concepts.services import create_concept
 from documents.services import remove_artifact
 from evaluation.judged_queries import JudgedQueries
@@ -48,7 +48,7 @@ def document(db, store, embedder, settings):
         metadata={"note": SECRET},
     )
     sync(live, artifact)
-    add_instance(
+    add_quote(
         create_concept("knowledge", "heron").pk, f"heron is {SECRET}", artifact_id=artifact.pk
     )
     other = IndexBuild.objects.create(

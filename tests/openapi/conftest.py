@@ -17,8 +17,8 @@ from django.test import override_settings
 from access.models import ApiKey, GroupRights
 from audit.models import Subject
 from concepts.emergent_pairs import update_emergent_pairs
-from concepts.instances import add_instance
 from concepts.models import EmergentPair
+from concepts.quotes import add_quote
 from concepts.services import create_concept, create_relationship_type, relate_concepts
 from documents.models import Artifact
 from documents.originals import save_incoming_file
@@ -198,7 +198,7 @@ def fill_knowledge(ids: SimpleNamespace) -> None:
     bridge = give(" ".join({*NEAR_LABELS[0].split(), *NEAR_LABELS[1].split()}), index="knowledge")
     eats = create_relationship_type("knowledge", "EATS", category="ecology")
     edge, _ = relate_concepts("knowledge", heron.pk, eats.pk, fish.pk)
-    instance, _ = add_instance(heron.pk, "the heron", artifact_id=passage.pk)
+    instance, _ = add_quote(heron.pk, "the heron", artifact_id=passage.pk)
     sync(build, passage, bridge, *Artifact.objects.filter(pk__in=_pks(heron, fish, eats, *near)))
     while update_emergent_pairs(build):
         pass

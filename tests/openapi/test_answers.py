@@ -376,7 +376,6 @@ def _write(ids: SimpleNamespace) -> Iterator[Call]:
     yield Call("evaluate", {"index": "plain", "queries": {}}, 400)
     yield Call("regenerate", {"type": "chunk", "index": "plain"}, 202)
     yield Call("regenerate", {"type": "chunks"}, 400)
-    yield Call("v1_reconcile_create", status=202)
     yield Call("pause_build")
     yield Call("resume_build")
     yield Call("promote_build", {"force": True}, 202)

@@ -12,8 +12,8 @@ from rest_framework.test import APIClient
 
 from access.grants import Grant
 from concepts.emergent_pairs import update_emergent_pairs
-from concepts.instances import add_instance
 from concepts.models import EmergentPair
+from concepts.quotes import add_quote
 from concepts.services import create_concept, create_relationship_type, relate_concepts
 from documents.models import Artifact, Page, Source
 from documents.originals import save_incoming_file
@@ -209,10 +209,10 @@ def _fill_knowledge(filled: Tenants) -> None:
         )
         kind = create_relationship_type("knowledge", f"EATS {word}")
         for concept in (heron, fish, near):
-            instance, _ = add_instance(concept.pk, "The heron stands", artifact_id=passage.pk)
+            instance, _ = add_quote(concept.pk, "The heron stands", artifact_id=passage.pk)
             filled.note(tenant, concept_id=concept.pk, instance_id=instance.pk)
         if tenant:
-            add_instance(shared.pk, "The heron stands", artifact_id=passage.pk)
+            add_quote(shared.pk, "The heron stands", artifact_id=passage.pk)
         for type_ in (eats, kind):
             edge, _ = relate_concepts("knowledge", heron.pk, type_.pk, fish.pk)
             filled.note(tenant, relationship_id=edge.pk)

@@ -13,8 +13,8 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from access.all_documents import NeedsAllDocuments
 from access.grants import Grant, Scope
 from access.permissions import get_required_scope
-from concepts.instances import add_instance
 from concepts.models import Concept, Instance, Relationship, RelationshipType
+from concepts.quotes import add_quote
 from concepts.services import create_concept, create_relationship_type, relate_concepts
 from documents.models import Artifact, Page
 from documents.originals import save_incoming_file
@@ -48,7 +48,7 @@ def world(db, store, embedder, settings, tmp_path, monkeypatch) -> World:
     secret = give("The heron stands.", index="knowledge", groups=["board"])
     names = ("secret", "target", "merged")
     concepts = {name: create_concept("knowledge", name) for name in names}
-    add_instance(concepts["secret"].pk, "heron stands", artifact_id=secret.pk)
+    add_quote(concepts["secret"].pk, "heron stands", artifact_id=secret.pk)
     kind = create_relationship_type("knowledge", "EATS")
     for source, target in (("merged", "secret"), ("merged", "target")):
         relate_concepts("knowledge", concepts[source].pk, kind.pk, concepts[target].pk)
@@ -121,7 +121,7 @@ CASCADES: dict[str, list[Send]] = {
 ALONE = {
     "ArtifactSummaryView.delete", "ArtifactSummaryView.patch", "ChunkQuestionsView.patch",
     "PageSummaryView.delete", "PageSummaryView.patch",
-    "ConceptViewSet.create", "ConceptViewSet.partial_update", "ConceptViewSet.add_instance",
+    "ConceptViewSet.create", "ConceptViewSet.partial_update", "ConceptViewSet.add_quote",
     "EmergentPairViewSet.accept", "EmergentPairViewSet.dismiss", "InstanceViewSet.destroy",
     "JudgementViewSet.create", "JudgementViewSet.destroy", "KeyViewSet.create",
     "KeyViewSet.destroy", "RelationshipTypeViewSet.create",

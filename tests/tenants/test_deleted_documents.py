@@ -1,8 +1,8 @@
 import pytest
 
 from access.grants import EVERYTHING, Grant
-from concepts.instances import add_instance
 from concepts.models import Concept, Relationship, RelationshipType
+from concepts.quotes import add_quote
 from concepts.services import (
     create_concept,
     create_relationship_type,
@@ -28,8 +28,8 @@ def concepts(db, store, embedder):
     secret = give("The heron stands.", index="knowledge", groups=["staff"])
     public = give("The heron waits.", index="knowledge")
     made = {label: create_concept("knowledge", label) for label in ("secret", "public", "bare")}
-    add_instance(made["secret"].pk, "heron stands", artifact_id=secret.pk)
-    add_instance(made["public"].pk, "heron waits", artifact_id=public.pk)
+    add_quote(made["secret"].pk, "heron stands", artifact_id=secret.pk)
+    add_quote(made["public"].pk, "heron waits", artifact_id=public.pk)
     return made | {"document": secret}
 
 

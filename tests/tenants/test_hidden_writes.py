@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from access.grants import Grant
-from concepts.instances import add_instance
+from concepts.quotes import add_quote
 from concepts.services import create_concept, create_relationship_type, relate_concepts
 from documents.models import Artifact
 from documents.originals import save_incoming_file
@@ -78,7 +78,7 @@ def write_hidden() -> list[Artifact]:
         passage = give(text, index="knowledge", groups=GROUPS)
         ends = [create_concept("knowledge", f"heron {name} {number}") for name in ("a", "b")]
         for end in ends:
-            add_instance(end.pk, passage.sources.get().text[:9], artifact_id=passage.pk)
+            add_quote(end.pk, passage.sources.get().text[:9], artifact_id=passage.pk)
         kind = create_relationship_type("knowledge", f"EATS {number}")
         relate_concepts("knowledge", ends[0].pk, kind.pk, ends[1].pk)
         made["knowledge"] += [passage, *ends, kind]

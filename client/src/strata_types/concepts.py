@@ -1,4 +1,4 @@
-"""Concepts, their evidence and relationships, and the searches of these and of sources."""
+"""Concepts, their quotes and relationships, and the searches of these and of sources."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
@@ -21,7 +21,7 @@ class Concept(TypedDict):
     description: str
     search_terms: list[str]
     evidence_count: int
-    """Evidence is descriptive: it shows where a text mentions a concept, and does not prove a
+    """A quote is descriptive: it shows where a text mentions a concept, and does not prove a
     relationship."""
     relationship_count: int
     revision: int
@@ -32,7 +32,7 @@ class InstanceSource(HitSource):
 
 
 class Instance(TypedDict):
-    """A quote that is evidence of a concept."""
+    """A quote of a concept."""
 
     id: str
     quote: str
@@ -196,7 +196,7 @@ class MatchReason(TypedDict):
 
 class KnowledgeHit(TypedDict):
     score: float
-    """Evidence is descriptive: it does not prove a relationship."""
+    """A quote is descriptive: it does not prove a relationship."""
     score_kind: Literal["cosine", "rrf", "standard_score", "bm25", "dot_product", "weighted_sum"]
     """cosine; of a source also rrf, standard_score, bm25 or dot_product, by the mode and the index;
     of a blended concept weighted_sum, the sum of the scores in ways."""

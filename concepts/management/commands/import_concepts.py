@@ -14,7 +14,7 @@ from indexing.models import Index
 
 PLURALS = {
     "concept": "concepts",
-    "instance": "quotes",
+    "quote": "quotes",
     "relationship_type": "relationship types",
     "relationship": "relationships",
 }

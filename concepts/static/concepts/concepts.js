@@ -1,5 +1,5 @@
 /* The concepts page: draws the concepts near a query and their relationships (layout by dagre in
- * vendor/), or lists the sources near it, and shows the evidence passages of a chosen concept in their sources.
+ * vendor/), or lists the sources near it, and shows the quotes of a chosen concept in their sources.
  */
 
 import { arrowHeadMarker, pathThrough, svgElement } from "../common/svg.js";
@@ -109,7 +109,7 @@ function quoteElement(quote) {
   );
 }
 
-async function showEvidence(concept, drawn, query) {
+async function showQuotes(concept, drawn, query) {
   for (const other of $("drawing").querySelectorAll("[aria-pressed]")) {
     other.setAttribute("aria-pressed", String(other === drawn));
   }
@@ -149,7 +149,7 @@ async function showSources() {
     ? `${countOf(hits.length, "source")}, ${countOf(concepts.size, "concept")}.`
     : "No source is similar enough. Lower the minimum similarity, or use other words.";
   $("sources").hidden = !hits.length;
-  const onChosen = (concept) => attempt(() => showEvidence(concept, null, parameters.query));
+  const onChosen = (concept) => attempt(() => showQuotes(concept, null, parameters.query));
   $("sources").replaceChildren(...hits.map((hit) => sourceElement(hit, onChosen)));
 }
 
@@ -163,11 +163,11 @@ async function showConcepts() {
   const colours = new Map(categories.map((name, at) => [name, at % COLOUR_COUNT]));
   clearResults();
   $("status").textContent = concepts.length
-    ? `${countOf(concepts.length, "concept")}, ${countOf(count, "relationship")}${shown}. Choose a concept to read its evidence.`
+    ? `${countOf(concepts.length, "concept")}, ${countOf(count, "relationship")}${shown}. Choose a concept to read its quotes.`
     : "No concept is similar enough. Lower the minimum similarity, or use other words.";
   $("drawing").hidden = $("list").hidden = !concepts.length;
   $("drawing").replaceChildren(
-    ...(concepts.length ? [drawConcepts(graph, colours, (concept, drawn) => attempt(() => showEvidence(concept, drawn, query)))] : []),
+    ...(concepts.length ? [drawConcepts(graph, colours, (concept, drawn) => attempt(() => showQuotes(concept, drawn, query)))] : []),
   );
   $("legend").replaceChildren(
     ...categories.map((name) => element("li", { className: `category-${colours.get(name)}` }, name)),

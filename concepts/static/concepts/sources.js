@@ -24,7 +24,7 @@ export function sourceElement({ artifact, heading, page, similarity, concepts, c
 }
 
 function conceptElement({ id, label, evidence }, onChosen) {
-  const choose = element("button", { type: "button", title: "Show its evidence" }, label);
+  const choose = element("button", { type: "button", title: "Show its quotes" }, label);
   choose.addEventListener("click", () => onChosen({ id, label }));
   return element("div", {}, element("dt", {}, choose), element("dd", { dir: "auto" }, `“${evidence.quote}”`));
 }

@@ -33,7 +33,8 @@ ADMIN_NAME = "admin"
 
 class Command(LocalCommand):
     help = (
-        "Run the whole service in this process: web server, workers, reconciliation, vector engine."
+        "Run the whole service in this process: web server, workers, the check of each minute, "
+        "vector engine."
     )
     prepares_database = False  # before this process owns the store
     # An index whose spec has a mistake is left out, and the others are served.

@@ -18,7 +18,7 @@ STDIN = Path("-")
 
 
 class Command(AnswerCommand):
-    help = "Add findings to an index that keeps evidence, each once, and search them."
+    help = "Add findings to an index that keeps them, each once, and search them."
 
     def add_arguments(self, parser: CommandParser) -> None:
         actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)

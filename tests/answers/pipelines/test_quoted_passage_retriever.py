@@ -4,7 +4,7 @@ from answers.asking import AskRequest
 from answers.pipelines.multi_query_retriever import MultiQueryRetriever
 from answers.pipelines.quoted_passage_retriever import QuotedPassageRetriever
 from answers.pipelines.running import find_hits
-from concepts.instances import add_instance
+from concepts.quotes import add_quote
 from concepts.services import create_concept
 from indexing.services import sync_nodes
 from tests.factories import PARAGRAPHS, give, load_index, sync
@@ -21,7 +21,7 @@ def quoted(store, embedder):
     ]
     sync(build, *artifacts)
     concept = create_concept("knowledge", "Photosynthesis")
-    add_instance(concept.pk, "light into sugar", artifact_id=artifacts[0].pk)
+    add_quote(concept.pk, "light into sugar", artifact_id=artifacts[0].pk)
     sync_nodes(build)
     return artifacts[0]
 

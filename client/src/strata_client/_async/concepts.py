@@ -76,7 +76,7 @@ class AsyncConcepts(AsyncMethods):
     async def add_quote(
         self, concept_id: str, text: str, *, source: str | None = None, artifact: str | None = None
     ) -> Instance:
-        """Quote a text as evidence of a concept; return the quote that exists, if it does.
+        """Add a quote of a concept; return the quote that exists, if it does.
 
         Args:
             source, artifact: the id of the source that contains the text, or of its artifact.

@@ -9,7 +9,7 @@ from strata_client.types import EvidenceHit, EvidenceItem, EvidenceSearchOptions
 
 
 class AsyncEvidence(AsyncMethods):
-    """The evidence of any index whose spec enables it."""
+    """The findings of any index that keeps them."""
 
     async def add(
         self,
@@ -42,7 +42,7 @@ class AsyncEvidence(AsyncMethods):
     async def similar(
         self, index: str, query: str, **options: Unpack[EvidenceSearchOptions]
     ) -> list[EvidenceHit]:
-        """Return the stored evidence nearest to a text, nearest first; empty if there is none.
+        """Return the stored findings nearest to a text, nearest first; empty if there is none.
 
         With the ``min_revision`` of a verdict, the search waits up to 5 s for it and raises
         ``Conflict`` if it is not searchable by then.
@@ -60,7 +60,7 @@ class AsyncEvidence(AsyncMethods):
         urls: Sequence[str],
         **options: Unpack[EvidenceSearchOptions],
     ) -> list[EvidenceHit]:
-        """Return the evidence nearest to a text, without that of these urls.
+        """Return the findings nearest to a text, without those of these urls.
 
         A finding that nearly repeats a better one, which names it in ``similar_to``, is returned
         only if fewer than ``limit`` others have half the score of the best.

@@ -1,4 +1,4 @@
-"""Writes to instances: adds quotes as evidence of concepts, and relocates them after edits."""
+"""Adds quotes of concepts, and relocates them after edits."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ MAX_QUOTE_CHARS = 5_000
 
 
 @transaction.atomic
-def add_instance(
+def add_quote(
     concept_id: UUID,
     quote: str,
     *,
@@ -30,7 +30,7 @@ def add_instance(
     artifact_id: UUID | None = None,
     grant: Grant = EVERYTHING,
 ) -> tuple[Instance, bool]:
-    """Add a quote as evidence of a concept; return the instance and whether it is new. The quote
+    """Add a quote of a concept; return it and whether it is new. The quote
     is looked up in one source, or in all sources of a document; the source's wording is stored.
 
     Raises:
@@ -62,11 +62,11 @@ def add_instance(
     )
 
 
-def relocate_instances(artifact_id: UUID) -> int:
+def relocate_quotes(artifact_id: UUID) -> int:
     """Search a changed document for its quotes again; return how many were found. A quote that the
     document no longer contains is kept and marked lost.
 
-    An instance is deleted if its concept already has another one at the new position.
+    A quote is deleted if its concept already has another one at the new position.
     """
     with transaction.atomic():
         artifact = Artifact.objects.select_for_update().filter(pk=artifact_id).first()
@@ -82,7 +82,7 @@ def relocate_instances(artifact_id: UUID) -> int:
         return sum(_relocate(instance, sources) for instance in stale_or_lost)
 
 
-def find_artifacts_with_stale_instances() -> Iterable[UUID]:
+def find_artifacts_with_stale_quotes() -> Iterable[UUID]:
     """Ids of parsed documents with quotes not yet relocated since the document changed."""
     stale = Instance.objects.stale().filter(artifact__state=Artifact.State.PARSED)
     return stale.order_by().values_list("artifact_id", flat=True).distinct()
@@ -130,7 +130,7 @@ def _relocate(instance: Instance, sources: Sequence[Source]) -> bool:
         instance.is_lost = False
         instance.save()
         return True
-    logger.info("The quote of instance %s is lost", instance.pk)
+    logger.info("The quote %s is lost", instance.pk)
     instance.source, instance.is_lost = None, True
     instance.save()
     return False
