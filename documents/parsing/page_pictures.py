@@ -16,8 +16,9 @@ from documents.parsing.alignment import Alignment
 from documents.parsing.boxes import Box, join_lines
 from documents.parsing.image import open_image
 from documents.parsing.pdf import draw_page, open_pdf
+from documents.parsing.pdf_letters import LAM_ALEF
 from documents.parsing.pdf_objects import read_box
-from documents.parsing.pdf_pages import LAM_ALEF, PageLoader
+from documents.parsing.pdf_pages import PageLoader
 
 MAX_SIDE = 1_600  # pixels
 QUALITY = 80  # of 100; text stays sharp

@@ -24,7 +24,10 @@ from documents.exceptions import Unparsable
 from documents.parsing import ocr
 from documents.parsing.blocks import Block, format_table, join_blocks
 from documents.parsing.document import DocumentDraft
-from documents.parsing.pdf_pages import PageLoader, clean
+from documents.parsing.pdf_fonts import draw_unreadable
+from documents.parsing.pdf_letters import clean
+from documents.parsing.pdf_objects import draw
+from documents.parsing.pdf_pages import PageLoader
 from documents.running_lines import MAX_LINES, Name, find_running_lines
 
 MAX_BOOKMARKS = 10_000
@@ -36,7 +39,6 @@ MIN_BROKEN_PAIRS = 10  # of neighbouring words
 MAX_TITLE_WORDS = 20
 MIN_SHARE_OF_CAPITALS = 0.6
 MIN_SHARE_OF_PAGES = 0.1  # that have the same running line below another one
-DRAWING_DPI = 200
 
 _WORD = re.compile(r"\w+")
 _UNIT = re.compile(r"\([^()]*\)$")  # at the end of a title, such as "(in millions)"
@@ -71,21 +73,31 @@ def read(path: Path, draft: DocumentDraft) -> None:
         ocr_lines: Sequence[ocr.LineBox] = ()
         if sheet.is_damaged:  # it is left empty, so that later pages keep their index
             draft.warn("unreadable_page", f"Page {index + 1} is damaged; it was left empty.", index)
-        elif not text.strip() and sheet.has_picture:
-            draw = partial(draw_page, document, index, ocr.MAX_SIDE)
-            text, ocr_lines = draft.read_picture(len(document), draw)
+        elif not text.strip() and sheet.has_picture and not sheet.unreadable_chars:
+            picture = partial(draw_page, document, index, ocr.MAX_SIDE)
+            text, ocr_lines = draft.read_picture(len(document), picture)
         elif text and index in layout:
             paragraphs: dict[int, str] = {}
             if not sheet.is_spread:
                 paragraphs = _restore_paragraphs(document, index, layout[index], text)
             marked_up = join_blocks(_convert(layout[index], running_lines, paragraphs))
-            marked_up = pages.fields.restore(marked_up)
+            marked_up = pages.restore(marked_up, sheet.scripts)
             if _holds_text(marked_up, text) and not _is_right_to_left(text):
                 text = marked_up
             else:
                 detail = f"Page {index + 1} was read without headings and tables."
                 draft.warn("plain_page", detail, index)
-        draft.add_page(text, label, ocr_lines, unseen=sheet.unseen)
+        unreadable_chars = sheet.unreadable_chars
+        if unreadable_chars and draft.ocr is not None:
+            picture = partial(draw_unreadable, open_pdf(path), index, ocr.MAX_SIDE)
+            read_text, read_lines = draft.read_picture(len(document), picture)
+            if read_text:
+                unreadable_chars = 0
+                ocr_lines = () if text.strip() else read_lines
+                text = f"{text}\n\n{read_text}" if text.strip() else read_text
+        draft.add_page(
+            text, label, ocr_lines, unseen=sheet.unseen, unreadable_chars=unreadable_chars
+        )
 
 
 def open_pdf(path: Path) -> pypdfium2.PdfDocument:
@@ -146,9 +158,7 @@ def _read_cells(table: LayoutBlock) -> list[list[str]]:
 
 def draw_page(document: pypdfium2.PdfDocument, index: int, max_side: int) -> Image.Image:
     """The page as people see it, at most ``max_side`` pixels wide and high."""
-    page = document[index]
-    scale = min(DRAWING_DPI / 72, max_side / max(page.get_size()))
-    return page.render(scale=scale).to_pil()
+    return draw(document[index], max_side)
 
 
 def _bookmarks(document: pypdfium2.PdfDocument) -> dict[int, str]:
@@ -280,6 +290,7 @@ def _reads_like_a_title(text: str) -> bool:
 
 def _plain(markdown: str) -> str:
     """Inline Markdown without its marks: bold type adds nothing to a search."""
+    markdown = clean(markdown)
     if not set(markdown) & set("*\\~`"):
         return " ".join(markdown.split())
     [inline] = _INLINE_MARKDOWN.parseInline(markdown)

@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 
 import pypdfium2
 import pypdfium2.raw as pdfium
+from PIL import Image
 
 from documents.parsing.boxes import Box
 
 MAX_OBJECTS = 100_000  # of a page; a few kilobytes can draw far more
+DRAWING_DPI = 200
 _UNITS = 10_000  # of a page's width and height, in which PDFium gives whole numbers
 
 Bounds = tuple[float, float, float, float]  # left, bottom, right, top
@@ -149,6 +151,11 @@ def _dissolve(form: Any, matrix: Any) -> Iterator[Any]:
         elif pdfium.FPDFFormObj_RemoveObject(form, part):
             pdfium.FPDFPageObj_TransformF(part, whole)
             yield part
+
+
+def draw(page: pypdfium2.PdfPage, max_side: int) -> Image.Image:
+    """The page as people see it, at most ``max_side`` pixels wide and high."""
+    return page.render(scale=min(DRAWING_DPI / 72, max_side / max(page.get_size()))).to_pil()
 
 
 def write_text(

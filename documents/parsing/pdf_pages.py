@@ -1,23 +1,19 @@
 """The text of a PDF's pages as people see them, and what is left out of it."""
 
 import io
-import re
+from collections import Counter
 from dataclasses import dataclass, field
 
 import pypdfium2
 import pypdfium2.raw as pdfium
 
 from documents.parsing.document import UnseenText
+from documents.parsing.pdf_fonts import may_be_unreadable, remove_unreadable
 from documents.parsing.pdf_forms import FormFields
+from documents.parsing.pdf_letters import Script, clean, find_scripts, write_scripts
 from documents.parsing.pdf_visibility import has_layers, remove_unseen
 
 MIN_LINES_OF_HALF = 5  # of a spread
-
-# PDFium marks a word broken at a line's end with U+FFFE in place of the hyphen.
-_BROKEN_WORD = re.compile("[\ufffe\u0002](?:\r?\n)?")
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f]")  # glyphs of fonts without a Unicode map
-# The ligature of lam and alef after the article's alef: its letters come in the wrong order.
-LAM_ALEF = re.compile("ا([أإآ])ل")
 
 
 @dataclass(slots=True)
@@ -26,6 +22,8 @@ class Sheet:
 
     text: str = ""
     unseen: list[UnseenText] = field(default_factory=list)
+    scripts: Counter[Script] = field(default_factory=Counter)
+    unreadable_chars: int = 0
     has_picture: bool = False
     is_spread: bool = False
     is_damaged: bool = False
@@ -46,21 +44,33 @@ class PageLoader:
         page = self._document[index]
         has_drawn, unseen = self.fields.draw(page)
         if has_drawn:
+            self.has_changed = True
             page.close()
             page = self._document[index]
         removed, has_picture = remove_unseen(self._document, page, has_layers=self._has_layers)
         if removed:
-            pdfium.FPDFPage_GenerateContent(page)
-        self.has_changed |= has_drawn or bool(removed)
+            self._keep(page)
         return page, [*unseen, *removed], has_picture
 
     def read(self, index: int) -> Sheet:
         try:
             page, unseen, has_picture = self.load(index)
             text_page = page.get_textpage()
+            text = text_page.get_text_range()
+            unreadable_chars = 0
+            if may_be_unreadable(text):
+                unreadable_chars = remove_unreadable(page, text_page)
+            if unreadable_chars:
+                self._keep(page)
+                text_page.close()
+                text_page = page.get_textpage()
+                text = text_page.get_text_range()
+            scripts = find_scripts(text_page, text)
             sheet = Sheet(
-                text=self.fields.restore(clean(text_page.get_text_range())),
+                text=self.restore(clean(text), scripts),
                 unseen=unseen,
+                scripts=scripts,
+                unreadable_chars=unreadable_chars,
                 has_picture=has_picture,
                 is_spread=_is_spread(page, text_page),
             )
@@ -70,16 +80,20 @@ class PageLoader:
             return Sheet(is_damaged=True)
         return sheet
 
+    def _keep(self, page: pypdfium2.PdfPage) -> None:
+        """Keep the changes of a page in the document."""
+        pdfium.FPDFPage_GenerateContent(page)
+        self.has_changed = True
+
+    def restore(self, text: str, scripts: Counter[Script]) -> str:
+        """The text of a page, or its Markdown, with what the readers could not write."""
+        return self.fields.restore(write_scripts(text, scripts))
+
     def save(self) -> bytes:
         """The document with the pages as they were loaded."""
         stream = io.BytesIO()
         self._document.save(stream)
         return stream.getvalue()
-
-
-def clean(text: str) -> str:
-    text = _BROKEN_WORD.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
-    return LAM_ALEF.sub(r"ال\1", _CONTROL.sub("", text))
 
 
 def _is_spread(page: pypdfium2.PdfPage, text_page: pypdfium2.PdfTextPage) -> bool:
