@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import httpx
 
 from benchmarks.service import Connection, production_service
-from tests.language.test_llm import Endpoint, Handler, delta, streams
+from tests.language_models.test_llm import Endpoint, Handler, delta, streams
 from tests.serving import KEY, Service, serving
 
 if TYPE_CHECKING:

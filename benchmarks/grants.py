@@ -22,7 +22,7 @@ def measure_grants(chunk_count: int, pairs: int, queries: list[str]) -> None:
     from benchmarks.filling import fill_index
     from indexing import embedding
     from indexing.stores import close_store
-    from retrieval.search_table import run_search
+    from retrieval.all_searches import run_search
 
     call_command("migrate", verbosity=0)
     get_embedder = embedding.get_embedder

@@ -36,9 +36,9 @@ from indexing.hooks import Fault
 from indexing.models import IndexBuild, Node
 from indexing.services.batches import ROWS_PER_STATEMENT, slices
 from indexing.spec import IndexSpec
-from language import llm
-from language.prompts import render_prompt
-from language.response_schemas import max_chars, max_items
+from language_models import llm
+from language_models.prompts import render_prompt
+from language_models.response_schemas import max_chars, max_items
 from summaries.services import limit_to_calls_left, save_outcomes
 from summaries.writers import (
     CompletionOutcome,

@@ -22,7 +22,7 @@ from concepts.serializers import EVIDENCE_DISCLAIMER, render_relationship
 from core.openapi import operation
 from core.paging import paginate, render_page_head
 from documents.index_catalog import require_index
-from retrieval.search_table import SearchResponse
+from retrieval.all_searches import SearchResponse
 from retrieval.serializers.requests import read_query_string
 from retrieval.views.searches import enqueue_planning_of_stale_hits, make_response
 

@@ -21,8 +21,8 @@ from indexing.hooks import describe_text_faults
 from indexing.models import IndexBuild
 from indexing.spec.loaded import get_invalid_specs, get_specs
 from indexing.throughput import LANGUAGE_MODEL_CALLS, get_rate_per_second
-from language import llm
-from retrieval.languages import UNREAD_TEXTS_FIX, describe_unread_texts
+from language_models import llm
+from retrieval.document_languages import UNREAD_TEXTS_FIX, describe_unread_texts
 from summaries.writers import QUESTIONS_FIX, describe_missing_texts
 
 PARTIAL_FIX = "The page Documents lists them, and says what helps."

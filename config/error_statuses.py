@@ -46,7 +46,7 @@ from core.expected_errors import answered_errors, is_database_unavailable
 from core.serializers import make_error_json, to_invalid_input
 from core.text import shorten
 from indexing.exceptions import EmbeddingMismatch, StoreRejected
-from language.exceptions import LanguageModelError
+from language_models.exceptions import LanguageModelError
 
 T = TypeVar("T")
 

@@ -17,7 +17,7 @@ class Kind:
     drafter: str  # the class that makes its nodes
     switch: str  # the setting of a spec that asks for its nodes
     regeneration_type: str  # the type that requests its regeneration
-    search: str  # the one that finds it, a key of ``retrieval.search_table.SEARCHES``
+    search: str  # the one that finds it, a key of ``retrieval.all_searches.SEARCHES``
     # How its hits are checked and rendered: a ``CheckFunction`` and a ``HitRenderer``. If empty, as
     # nodes that are made of their document alone, and that have no position in a text.
     check: str = ""

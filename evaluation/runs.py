@@ -36,7 +36,7 @@ from evaluation.measuring import (
 from evaluation.models import EvaluationRun
 from evaluation.systems import HitLocation, check_system_name, find_answerable_modes, make_system
 from indexing.models import Index, IndexBuild
-from language.call_counts import ModelUse, counting_use
+from language_models.call_counts import ModelUse, counting_use
 
 MAX_RUN_QUERIES = 10_000
 MAX_SYSTEMS = 6  # more cannot be distinguished in a plot

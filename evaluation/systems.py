@@ -84,7 +84,7 @@ class ModeSystem:
 
     def _search(self, query: str, **options: Any) -> Any:
         # It imports the REST framework, and every command imports this module.
-        from retrieval.search_table import load_retriever
+        from retrieval.all_searches import load_retriever
 
         search, mode, _ = SEARCH_MODES[self.name]
         answer = load_retriever(search)(self.index, mode=mode, **options).search(query)

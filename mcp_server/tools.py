@@ -22,8 +22,8 @@ from indexing.models import Index
 from mcp_server import rendering
 from mcp_server.operations import get_operation
 from retrieval.agent_tools import JoinedEvents, Tool
+from retrieval.all_searches import SEARCHES, describe_queries
 from retrieval.hit_text import render_hits
-from retrieval.search_table import SEARCHES, describe_queries
 from retrieval.tools import list_tools as list_declared_tools
 
 Arguments = Mapping[str, Any]

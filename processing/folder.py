@@ -17,7 +17,7 @@ from core.atomic_files import write_file
 from core.exceptions import InvalidInput
 from core.http_formats import load_json
 from core.text import clean_name, hash_text
-from language.exceptions import LanguageModelCost
+from language_models.exceptions import LanguageModelCost
 from processing.chunks import CHUNKS_FILE_NAME
 from processing.pages import PARSED_FILE_NAME
 

@@ -27,9 +27,9 @@ from indexing.drafting.chunk import draft_chunks
 from indexing.exceptions import InvalidSpec
 from indexing.models import Index, IndexBuild
 from indexing.services import plan_nodes
-from language import llm
-from language.exceptions import LanguageModelCost
-from language.prompts import read_prompt_template
+from language_models import llm
+from language_models.exceptions import LanguageModelCost
+from language_models.prompts import read_prompt_template
 from processing.chunks import (
     CHUNKS_FILE_NAME,
     AnnotatedChunk,

@@ -3,7 +3,7 @@
 from django.urls import path
 
 from core.routes import api_paths
-from retrieval.search_table import SEARCHES
+from retrieval.all_searches import SEARCHES
 from retrieval.views.searches import FacetsView, ToolViewSet, make_search_view
 from retrieval.views.sources import PagePassagesView, SourceView
 from retrieval.views.text_vectors import EmbedView

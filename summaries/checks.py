@@ -6,8 +6,8 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Warning, register
 
 from indexing.spec.loaded import get_specs
-from language.exceptions import InvalidPrompt
-from language.prompts import read_prompt_template
+from language_models.exceptions import InvalidPrompt
+from language_models.prompts import read_prompt_template
 
 
 @register("specs")

@@ -10,8 +10,8 @@ from indexing.drafting.chunk import ChunkDrafter
 from indexing.estimates import NodeEstimate
 from indexing.hooks import Boundaries
 from indexing.models import IndexBuild
-from language import llm
-from language.exceptions import LanguageModelCost
+from language_models import llm
+from language_models.exceptions import LanguageModelCost
 from summaries.models import EXTRACTIVE_MODEL_NAME, Summary, WrittenText
 from summaries.reuse import reuse_annotations, reuse_artifact_summary, reuse_page_summaries
 from summaries.segmenting import SegmentationInput, can_be_cut, find_boundaries

@@ -9,7 +9,7 @@ from django.db.models import F, Q
 from documents.models import TEXTS_OF_PAGE
 from indexing.models import IndexBuild
 from indexing.spec import IndexSpec
-from language import llm
+from language_models import llm
 from summaries.models import EXTRACTIVE_MODEL_NAME, Annotation, Summary, WrittenText
 
 _REUSED_FIELDS = ["state", "written_input_hash", "model_name", "is_by_hand", "written_at"]

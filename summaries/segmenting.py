@@ -19,10 +19,10 @@ from core.exceptions import StrataError
 from documents.source_splitting import MAX_CHARS as MAX_SOURCE_CHARS
 from indexing.chunking.packing import MIN_TOPIC_SHARE
 from indexing.spec import LlmStrategy
-from language import llm
-from language.exceptions import InvalidCompletion, LanguageModelCost
-from language.prompts import render_prompt
-from language.response_schemas import max_items
+from language_models import llm
+from language_models.exceptions import InvalidCompletion, LanguageModelCost
+from language_models.prompts import render_prompt
+from language_models.response_schemas import max_items
 from summaries.models import EXTRACTIVE_MODEL_NAME
 from summaries.response_faults import ASK_AGAIN
 from summaries.writers import (

@@ -24,17 +24,17 @@ from core.exceptions import StrataError
 from indexing import embedding
 from indexing.spec import FieldSpec, IndexSpec, QuestionSpec
 from indexing.spec.sections import PageSummarySpec
-from language import llm
-from language.call_counts import estimate_tokens
-from language.exceptions import (
+from language_models import llm
+from language_models.call_counts import estimate_tokens
+from language_models.exceptions import (
     InvalidCompletion,
     LanguageModelCost,
     LanguageModelError,
     LanguageModelSilent,
 )
-from language.llm import complete_in_room
-from language.prompts import Prompt, join_texts_within_limit, render_prompt
-from language.response_schemas import item_count, max_chars
+from language_models.llm import complete_in_room
+from language_models.prompts import Prompt, join_texts_within_limit, render_prompt
+from language_models.response_schemas import item_count, max_chars
 from summaries import extractive
 from summaries.models import EXTRACTIVE_MODEL_NAME, StoredCompletion
 from summaries.response_faults import (

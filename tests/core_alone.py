@@ -26,7 +26,7 @@ NEED_OPTIONAL_APPS = (
     "tests/indexing/viewsets/test_regenerate.py::TestRegenerate::test_passes_on",
     "tests/retrieval/search/test_hit_checks.py::TestHitChecks::test_read_the_rows_of_twenty",
     "tests/retrieval/test_api_commands.py",
-    "tests/retrieval/test_search_table.py::TestRunSearch::test_hides_indexes_outside_the_grant",
+    "tests/retrieval/test_all_searches.py::TestRunSearch::test_hides_indexes_outside_the_grant",
 )
 
 

@@ -17,8 +17,8 @@ from documents.parsing import docling_serve
 from indexing.embedding import openai_model
 from indexing.exceptions import EmbeddingUnavailable, ModelUnavailable
 from indexing.spec import EmbeddingSpec
-from language.exceptions import LanguageModelUnavailable
-from language.llm import LanguageModel
+from language_models.exceptions import LanguageModelUnavailable
+from language_models.llm import LanguageModel
 from presets.papers.anthology import downloading
 from sign_in import openid
 from tests.hostile import HostileHost, hostile_host

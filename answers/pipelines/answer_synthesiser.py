@@ -20,9 +20,9 @@ from indexing.embedding.vectors import Vectors
 from indexing.exceptions import EmbeddingUnavailable, ModelUnavailable
 from indexing.spec import EmbeddingSpec
 from indexing.stores import get_bm25_encoder
-from language import llm
-from language.exceptions import LanguageModelError
-from language.prompts import Prompt, read_prompt_template, render_prompt
+from language_models import llm
+from language_models.exceptions import LanguageModelError
+from language_models.prompts import Prompt, read_prompt_template, render_prompt
 from retrieval.passages import AnswerContext, QuotedRelationship
 from retrieval.search.query_vectors import embed_query
 

@@ -23,9 +23,9 @@ from answers.relevance import RelevanceTest
 from core.exceptions import InvalidInput
 from indexing.spec import IndexSpec
 from indexing.stores import Match
-from language.exceptions import LanguageModelError
-from language.llm import is_configured
-from language.prompts import read_prompt_template
+from language_models.exceptions import LanguageModelError
+from language_models.llm import is_configured
+from language_models.prompts import read_prompt_template
 from retrieval.filters import parse_filter
 from retrieval.relevance import Relevance
 from retrieval.search.targets import Target, find_builds, make_targets

@@ -15,9 +15,9 @@ from answers.questions.wordings import (
     request_wordings,
 )
 from core.exceptions import InvalidInput
-from language.exceptions import LanguageModelError
-from language.llm import is_configured
-from language.prompts import read_prompt_template
+from language_models.exceptions import LanguageModelError
+from language_models.llm import is_configured
+from language_models.prompts import read_prompt_template
 from retrieval.ledger import LiveBuild
 from retrieval.retrievers import ChunkRetriever, QuestionRetriever
 from retrieval.search import MAX_QUERIES

@@ -17,7 +17,7 @@ from answers.pipelines.explaining import explain_absence
 from answers.pipelines.loading import LoadedPipeline, get_pipeline
 from answers.questions.follow_ups import rewrite_follow_up
 from core.exceptions import InvalidInput
-from language.call_counts import counting_use
+from language_models.call_counts import counting_use
 from retrieval.event_loop import run_in_thread
 from retrieval.filters import parse_filter
 from retrieval.request_cache import keep_for_request

@@ -7,10 +7,10 @@ from pydantic import BaseModel
 
 import strata_types
 from core.text import clean_text
-from language.exceptions import LanguageModelError
-from language.llm import get_language_model, is_configured
-from language.prompts import join_texts_within_limit, remove_fences, render_prompt
-from language.response_schemas import max_chars
+from language_models.exceptions import LanguageModelError
+from language_models.llm import get_language_model, is_configured
+from language_models.prompts import join_texts_within_limit, remove_fences, render_prompt
+from language_models.response_schemas import max_chars
 
 MAX_TURNS: Final = 10
 MAX_HISTORY_CHARS: Final = 8_000  # of the conversation, shown to the language model

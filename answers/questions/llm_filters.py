@@ -16,9 +16,9 @@ from answers.questions.english.names import MAX_NAMESAKES
 from answers.questions.english.rules import ClauseCollector
 from answers.questions.values import ValueLookups
 from indexing.spec import IndexSpec
-from language.llm import get_language_model
-from language.prompts import render_prompt
-from language.response_schemas import max_chars, max_items
+from language_models.llm import get_language_model
+from language_models.prompts import render_prompt
+from language_models.response_schemas import max_chars, max_items
 from text.question_languages import is_in_other_language
 from text.words import Span, fold_words, split_word_set
 

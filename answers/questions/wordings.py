@@ -7,9 +7,9 @@ import regex  # for Unicode properties, which re lacks
 from pydantic import BaseModel
 
 from indexing.spec import IndexSpec
-from language.llm import get_language_model
-from language.prompts import render_prompt
-from language.response_schemas import max_chars, max_items
+from language_models.llm import get_language_model
+from language_models.prompts import render_prompt
+from language_models.response_schemas import max_chars, max_items
 from text.languages import guess_language, load_stop_words
 from text.words import fold_words, split_word_set
 

@@ -13,7 +13,7 @@ from typing import Final
 from access.grants import Grant
 from indexing.embedding.availability import get_model_languages
 from indexing.spec import EmbeddingSpec, IndexSpec
-from retrieval.languages import find_text_languages
+from retrieval.document_languages import find_text_languages
 from text.question_languages import (
     is_in_other_language,
     is_in_other_script,

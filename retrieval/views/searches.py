@@ -22,10 +22,10 @@ from core.paging import render_whole_list
 from documents.models import Artifact
 from indexing.models import Node
 from indexing.signals import make_due_and_enqueue, plan_standalone_and_enqueue
+from retrieval.all_searches import SEARCHES, SearchResponse, run_search
 from retrieval.facets import count_field_values
 from retrieval.hooks import judge_search
 from retrieval.request_cache import keep_for_request
-from retrieval.search_table import SEARCHES, SearchResponse, run_search
 from retrieval.serializers.answers import render_tool_answer
 from retrieval.serializers.requests import (
     MAX_VECTOR_BYTES,

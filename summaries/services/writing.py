@@ -23,8 +23,12 @@ from indexing.throughput import (
     add_throughput_sample,
     get_rate_per_second,
 )
-from language import llm
-from language.exceptions import LanguageModelCallsSpent, LanguageModelCost, LanguageModelSilent
+from language_models import llm
+from language_models.exceptions import (
+    LanguageModelCallsSpent,
+    LanguageModelCost,
+    LanguageModelSilent,
+)
 from summaries import segmenting
 from summaries.models import (
     EXTRACTIVE_MODEL_NAME,

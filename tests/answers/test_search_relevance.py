@@ -6,8 +6,8 @@ import pytest
 from django.core.management import call_command
 
 from access.grants import EVERYTHING
-from retrieval.search_table import run_search
-from tests.retrieval.test_search_table import written  # noqa: F401
+from retrieval.all_searches import run_search
+from tests.retrieval.test_all_searches import written  # noqa: F401
 
 
 class TestRunSearch:

@@ -23,14 +23,14 @@ from indexing.models import Node
 from indexing.services import plan_unannounced_standalone_nodes, store_search_settings
 from indexing.spec import parse_spec
 from indexing.verification import verify_build
-from language import llm
-from language.exceptions import (
+from language_models import llm
+from language_models.exceptions import (
     LanguageModelCallsSpent,
     LanguageModelCost,
     LanguageModelRefused,
     LanguageModelUnavailable,
 )
-from language.pace import Pace
+from language_models.pace import Pace
 from summaries.models import BuildLanguageModelCost
 from summaries.services import retry_failed_work
 from tests.acting import act

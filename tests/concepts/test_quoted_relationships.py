@@ -16,7 +16,7 @@ from documents.models import Source
 from retrieval.serializers.answers import render_pipeline_hits
 from tests.answers.making import make_context
 from tests.factories import give, load_index, sync
-from tests.language.test_llm import Endpoint, endpoint, streams
+from tests.language_models.test_llm import Endpoint, endpoint, streams
 
 __all__ = ["endpoint"]  # a fixture
 

@@ -10,7 +10,14 @@ import pytest
 
 from access.passwords import MAX_WAITING
 from tests.faults.armed import armed
-from tests.language.test_llm import Endpoint, Handler, delta, on_and_on, running_endpoint, streams
+from tests.language_models.test_llm import (
+    Endpoint,
+    Handler,
+    delta,
+    on_and_on,
+    running_endpoint,
+    streams,
+)
 from tests.limits.held_passwords import HOLD
 from tests.limits.web_server import TestWebServerLimits, WebServer, wait_until
 from tests.serving import KEY

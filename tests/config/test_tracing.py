@@ -9,7 +9,7 @@ import pytest
 
 from config import tracing
 from tests.forked import ForkedService, serving_forked
-from tests.language.test_llm import running_endpoint, streams
+from tests.language_models.test_llm import running_endpoint, streams
 from tests.otlp import (
     AT_THE_END,
     SOON,

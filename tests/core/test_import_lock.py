@@ -14,7 +14,7 @@ from core.import_lock import import_lock
 from indexing.text_nodes import make_text_node
 from answers.pipelines.declaring import read_declaration
 from answers.pipelines.loading import load_pipeline
-from language.llm import _import_clients
+from language_models.llm import _import_clients
 
 def import_models():
     with import_lock:

@@ -16,7 +16,7 @@ from evaluation.models import EvaluationRun
 from evaluation.runs import claim_run, create_run, measure_run
 from evaluation.systems import ModeSystem
 from indexing.exceptions import StoreUnavailable
-from language.call_counts import note_use
+from language_models.call_counts import note_use
 
 State = EvaluationRun.State
 

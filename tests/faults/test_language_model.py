@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.faults.armed import armed
-from tests.language.test_llm import Handler, says
+from tests.language_models.test_llm import Handler, says
 from tests.serving import Service
 
 DOCUMENTS = 12

@@ -6,7 +6,7 @@ import pytest
 from access.grants import EVERYTHING, Grant, Scope
 from mcp_server.operations import ALIAS, get_operation
 from mcp_server.tools import TOOLS, find_tool, list_tools, make_search_schema
-from retrieval.search_table import SEARCHES
+from retrieval.all_searches import SEARCHES
 from tests.retrieval.test_tools import FIELDS
 from tests.retrieval.test_tools import TOOLS as DECLARED
 from tests.written import make_build

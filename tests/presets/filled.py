@@ -15,7 +15,7 @@ from benchmarks.deck import ANSWER_SLIDE, generate_slides
 from benchmarks.physio.write import QUESTIONS, TEXTS
 from tests.factories import PARAGRAPHS
 from tests.forked import ForkedService, serving_forked
-from tests.language.test_llm import Handler, running_endpoint, says, streams
+from tests.language_models.test_llm import Handler, running_endpoint, says, streams
 from tests.serving import ROOT
 
 READY_SECONDS = 240

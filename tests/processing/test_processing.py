@@ -21,8 +21,8 @@ from documents.services import TextContent, add_artifact, update_artifact
 from indexing import services as indexing
 from indexing.models import IndexBuild, Node
 from indexing.verification import verify_build
-from language import llm
-from language.exceptions import LanguageModelCost
+from language_models import llm
+from language_models.exceptions import LanguageModelCost
 from processing import stages
 from processing.chunks import CHUNKS_FILE_NAME
 from processing.folder import MANIFEST_FILE_NAME

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from indexing.models import IndexBuild
-from language.exceptions import LanguageModelUnavailable
+from language_models.exceptions import LanguageModelUnavailable
 from processing.stages import FileInspection
 from summaries.models import Annotation, Segmentation
 from tests.summaries.conftest import write_all

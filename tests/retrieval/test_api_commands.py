@@ -12,8 +12,8 @@ from django.utils.module_loading import import_string
 
 from documents.services import TextContent, add_artifact
 from indexing.services import load_specs
+from retrieval.all_searches import SEARCHES
 from retrieval.management.answer_printing import AnswerPrinter
-from retrieval.search_table import SEARCHES
 from tests.factories import PARAGRAPHS
 from tests.openapi.conftest import fill_knowledge
 from tests.openapi.document import Document

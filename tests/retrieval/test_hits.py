@@ -1,6 +1,6 @@
 from indexing.kinds import KINDS
+from retrieval.all_searches import SEARCHES
 from retrieval.hits import get_hit_check, get_hit_renderer
-from retrieval.search_table import SEARCHES
 
 
 class TestHitsOfKinds:

@@ -3,9 +3,9 @@
 import pytest
 
 from access.grants import EVERYTHING
+from retrieval.all_searches import run_search
 from retrieval.request_cache import keep_for_request, once
 from retrieval.search import targets
-from retrieval.search_table import run_search
 from tests.factories import give
 from tests.written import ALL_KINDS, make_build, write_all
 

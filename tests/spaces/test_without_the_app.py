@@ -19,7 +19,7 @@ from indexing.providers import PROVIDERS
 from indexing.spec import parse_spec
 from indexing.spec.stored import read_stored_spec
 from mcp_server.tools import make_search_schema
-from retrieval.search_table import SEARCHES
+from retrieval.all_searches import SEARCHES
 
 def refuse(text):
     try:

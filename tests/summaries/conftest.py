@@ -10,7 +10,7 @@ from core.exceptions import StrataError
 from indexing.models import IndexBuild, Node
 from indexing.services import DocumentPlanner, load_specs, plan_nodes, sync_nodes
 from indexing.spec import IndexSpec
-from language.exceptions import LanguageModelCost
+from language_models.exceptions import LanguageModelCost
 from summaries import services
 from summaries.models import Annotation, Summary
 from summaries.services import writing

@@ -10,7 +10,7 @@ from indexing.lifecycle import apply_spec
 from indexing.models import IndexBuild, Node
 from indexing.services import load_specs
 from indexing.spec import parse_spec
-from language.exceptions import LanguageModelUnavailable
+from language_models.exceptions import LanguageModelUnavailable
 from summaries.models import Summary
 from summaries.services import edit_summary
 from tests.factories import give, sync

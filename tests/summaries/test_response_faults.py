@@ -13,7 +13,7 @@ from summaries.response_faults import (
     shorten_summary,
 )
 from summaries.writers import AnnotationInput, LanguageModelWriter, SummaryInput
-from tests.language.test_llm import endpoint, says
+from tests.language_models.test_llm import endpoint, says
 
 __all__ = ["endpoint"]  # a fixture
 

@@ -23,9 +23,9 @@ from indexing.services import DocumentPlanner, load_specs, sync_nodes
 from indexing.spec import parse_spec
 from indexing.spec.loaded import explain_missing_index, get_invalid_specs
 from indexing.verification import verify_build
-from language import llm
-from language.exceptions import LanguageModelCost, LanguageModelUnavailable
-from language.pace import Pace
+from language_models import llm
+from language_models.exceptions import LanguageModelCost, LanguageModelUnavailable
+from language_models.pace import Pace
 from retrieval.retrievers import ChunkRetriever
 from summaries import services
 from summaries.models import Annotation, Segmentation

@@ -15,14 +15,18 @@ from documents.models import Artifact
 from documents.serializers import render_artifacts
 from indexing.management import waiting
 from indexing.services import set_build_problem
-from language import calls
-from language.exceptions import LanguageModelSilent, LanguageModelTooSlow, LanguageModelUnavailable
-from language.pace import Pace
+from language_models import calls
+from language_models.exceptions import (
+    LanguageModelSilent,
+    LanguageModelTooSlow,
+    LanguageModelUnavailable,
+)
+from language_models.pace import Pace
 from summaries import services
 from summaries.models import EXTRACTIVE_MODEL_NAME, Summary
 from summaries.writers import LanguageModelWriter, SummaryInput
 from tests.factories import give
-from tests.language.test_llm import (
+from tests.language_models.test_llm import (
     GOOD,
     Handler,
     ask,

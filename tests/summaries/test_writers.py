@@ -23,16 +23,16 @@ from indexing.hooks import find_text_faults
 from indexing.models import Node
 from indexing.spec import IndexSpec
 from indexing.verification import verify_build
-from language import llm
-from language.exceptions import (
+from language_models import llm
+from language_models.exceptions import (
     InvalidCompletion,
     LanguageModelCost,
     LanguageModelRefused,
     LanguageModelUnavailable,
 )
-from language.llm import ASK_FOR_LESS, MAX_TOKENS, MORE_MAX_TOKENS
-from language.pace import Pace
-from language.prompts import join_texts_within_limit
+from language_models.llm import ASK_FOR_LESS, MAX_TOKENS, MORE_MAX_TOKENS
+from language_models.pace import Pace
+from language_models.prompts import join_texts_within_limit
 from retrieval.retrievers import QuestionRetriever
 from summaries import services
 from summaries.models import Annotation, BuildLanguageModelCost, StoredCompletion, Summary

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mcp_server.tools import TOOLS
-from retrieval.search_table import SEARCHES
+from retrieval.all_searches import SEARCHES
 from tests.asking_mcp import post_mcp
 from tests.factories import PARAGRAPHS
 from tests.tenants.conftest import SMILES, TENANTS, Tenants, canary

@@ -4,9 +4,9 @@ from django.core.management.base import CommandParser
 from django.utils.module_loading import import_string
 
 from core.command_options import add_json_option, parse_assignments, parse_json
+from retrieval.all_searches import SEARCHES, describe_queries
 from retrieval.management.answer_printing import AnswerCommand
 from retrieval.search import Mode
-from retrieval.search_table import SEARCHES, describe_queries
 
 
 class Command(AnswerCommand):

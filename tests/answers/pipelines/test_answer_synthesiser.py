@@ -9,11 +9,18 @@ from answers.pipelines.answer_synthesiser import EXTRACTIVE_MODEL_NAME, AnswerSy
 from answers.pipelines.context_builder import ContextBuilder
 from answers.pipelines.multi_query_retriever import MultiQueryRetriever
 from documents.models import Source
-from language.concurrency import call_semaphore
-from language.exceptions import LanguageModelUnavailable
+from language_models.concurrency import call_semaphore
+from language_models.exceptions import LanguageModelUnavailable
 from tests.answers.making import make_context
 from tests.factories import give, sync
-from tests.language.test_llm import Endpoint, endpoint, fails, on_and_on, out_of_memory, streams
+from tests.language_models.test_llm import (
+    Endpoint,
+    endpoint,
+    fails,
+    on_and_on,
+    out_of_memory,
+    streams,
+)
 
 __all__ = ["endpoint"]  # a fixture
 

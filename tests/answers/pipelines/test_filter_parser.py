@@ -24,7 +24,7 @@ from indexing.models import IndexBuild
 from indexing.spec import IndexSpec, parse_spec
 from retrieval.filters import parse_filter
 from tests.factories import give, sync
-from tests.language.test_llm import Endpoint, endpoint, fails, hangs, says
+from tests.language_models.test_llm import Endpoint, endpoint, fails, hangs, says
 from tests.written import make_build
 from text.words import mask_spans
 

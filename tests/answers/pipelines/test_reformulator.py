@@ -6,7 +6,7 @@ import pytest
 from answers.pipelines.reformulator import Reformulator
 from core.exceptions import InvalidInput, UnknownIndex
 from tests.factories import give, sync
-from tests.language.test_llm import Endpoint, endpoint, fails, says
+from tests.language_models.test_llm import Endpoint, endpoint, fails, says
 
 __all__ = ["endpoint"]  # a fixture
 

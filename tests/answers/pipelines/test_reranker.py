@@ -12,7 +12,7 @@ from core.exceptions import InvalidInput
 from indexing.exceptions import ModelUnavailable
 from tests.answers.pipelines.making import make_passage, names
 from tests.indexing.small_cross_encoder import write_cross_encoder
-from tests.language.test_llm import endpoint, fails, hangs
+from tests.language_models.test_llm import endpoint, fails, hangs
 from tests.otlp import finished
 
 __all__ = ["endpoint", "finished"]  # fixtures

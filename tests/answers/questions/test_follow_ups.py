@@ -4,7 +4,7 @@ import pytest
 
 from answers.questions.follow_ups import MAX_QUESTION_CHARS, rewrite_follow_up
 from strata_types import Turn
-from tests.language.test_llm import Endpoint, endpoint, fails, says
+from tests.language_models.test_llm import Endpoint, endpoint, fails, says
 
 __all__ = ["endpoint"]  # a fixture
 

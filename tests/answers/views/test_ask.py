@@ -25,7 +25,7 @@ from documents.models import Artifact
 from indexing.models import IndexBuild
 from tests import factories
 from tests.faults.armed import armed
-from tests.language.test_llm import on_and_on, running_endpoint, says, streams
+from tests.language_models.test_llm import on_and_on, running_endpoint, says, streams
 from tests.serving import KEY
 
 TIDE = "The tide turns at noon. Boats leave the harbour before dawn."

@@ -5,7 +5,7 @@ import pytest
 
 from tests.clients import client_with_key
 from tests.factories import give, load_index, sync
-from tests.language.test_llm import Endpoint, endpoint, fails, out_of_memory, streams
+from tests.language_models.test_llm import Endpoint, endpoint, fails, out_of_memory, streams
 
 __all__ = ["endpoint"]  # a fixture
 

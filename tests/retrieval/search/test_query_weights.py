@@ -8,7 +8,7 @@ import pytest
 from access.grants import EVERYTHING, Grant
 from indexing.models import Index
 from indexing.spec import parse_spec
-from retrieval import languages
+from retrieval import document_languages
 from retrieval.retrievers import ChunkRetriever
 from retrieval.search.query_weights import (
     BOTH_READ,
@@ -64,7 +64,7 @@ class TestAnEnglishModel:
 class TestAMultilingualModel:
     @pytest.fixture
     def spec(self):
-        languages._find_text_languages.cache_clear()
+        document_languages._find_text_languages.cache_clear()
         return parse_spec("texts", json.dumps({"title": "Texts", "embedding": MULTILINGUAL}))
 
     def fill(self, *texts: str, **given: Any) -> None:

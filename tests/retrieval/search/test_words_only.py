@@ -8,9 +8,9 @@ from answers.pipelines.running import find_hits
 from evaluation.systems import make_system
 from indexing import embedding
 from indexing.exceptions import EmbeddingUnavailable, ModelUnavailable
+from retrieval.all_searches import run_search
 from retrieval.retrievers import ChunkRetriever, HierarchicalRetriever
 from retrieval.search import Mode
-from retrieval.search_table import run_search
 from tests.factories import give, load_index, sync
 from tests.written import make_build
 

@@ -1,6 +1,6 @@
 import pytest
 
-from language.prompts import FenceFilter, make_fence, remove_fences
+from language_models.prompts import FenceFilter, make_fence, remove_fences
 
 FENCE = make_fence("A text.")
 REPEATED = f"Dashes - and --- stay.\n{FENCE}\nSo does --- this{FENCE}. --"

@@ -7,7 +7,7 @@ from typing import Final
 
 from django.conf import settings
 
-from language.exceptions import LanguageModelTooSlow
+from language_models.exceptions import LanguageModelTooSlow
 
 MIN_SILENCE_SECONDS: Final = 60.0  # before the first piece, also of a model measured as fast
 CALLS_BEFORE: Final = 4  # whose longest answers a server may have to write first

@@ -6,9 +6,9 @@ import pytest
 
 from access.grants import EVERYTHING, Grant
 from core.exceptions import UnknownIndex
+from retrieval.all_searches import SEARCHES, load_retriever, run_search
 from retrieval.retrievers import IndexRetriever
 from retrieval.search import SearchOptions
-from retrieval.search_table import SEARCHES, load_retriever, run_search
 from tests.factories import PARAGRAPHS, give, sync
 from tests.written import ALL_KINDS, make_build, write_all
 

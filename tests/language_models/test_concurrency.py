@@ -4,8 +4,8 @@ from threading import Thread
 
 import pytest
 
-from language.concurrency import FairSemaphore
-from language.exceptions import LanguageModelUnavailable
+from language_models.concurrency import FairSemaphore
+from language_models.exceptions import LanguageModelUnavailable
 
 
 @pytest.fixture

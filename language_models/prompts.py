@@ -16,7 +16,7 @@ from django.conf import settings
 from django.template import Context, Engine, TemplateSyntaxError
 
 from core.text import hash_text
-from language.exceptions import InvalidPrompt
+from language_models.exceptions import InvalidPrompt
 
 USER_PART_MARKER = "=== user ===\n"
 _FENCE = regex.compile(r"--- [0-9a-f]{24} ---")

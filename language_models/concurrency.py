@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, contextmanager
 
 from django.conf import settings
 
-from language.exceptions import LanguageModelBusy, LanguageModelUnavailable
+from language_models.exceptions import LanguageModelBusy, LanguageModelUnavailable
 
 BUSY = "The language model is busy with other calls."
 

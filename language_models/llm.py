@@ -15,7 +15,7 @@ from core.circuit_breaker import CircuitBreaker
 from core.import_lock import import_lock
 from core.outbound import parse_retry_after
 from core.stages import stage
-from language.exceptions import (
+from language_models.exceptions import (
     InvalidCompletion,
     LanguageModelBusy,
     LanguageModelCost,
@@ -31,12 +31,17 @@ if TYPE_CHECKING:
     import openai
     from llama_index.llms.openai_like import OpenAILike
 
-from language.call_counts import note_use
-from language.calls import Call, CallClock, estimate_prompt_tokens
-from language.concurrency import Deadline, call_semaphore, make_retry_delays, next_retry_delay
-from language.pace import Pace
-from language.prompts import FenceFilter, remove_fences
-from language.response_schemas import (
+from language_models.call_counts import note_use
+from language_models.calls import Call, CallClock, estimate_prompt_tokens
+from language_models.concurrency import (
+    Deadline,
+    call_semaphore,
+    make_retry_delays,
+    next_retry_delay,
+)
+from language_models.pace import Pace
+from language_models.prompts import FenceFilter, remove_fences
+from language_models.response_schemas import (
     list_validation_errors,
     make_correction_prompt,
     make_response_format,

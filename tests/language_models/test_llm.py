@@ -21,8 +21,8 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
-from language import llm
-from language.exceptions import (
+from language_models import llm
+from language_models.exceptions import (
     InvalidCompletion,
     LanguageModelCost,
     LanguageModelError,
@@ -33,7 +33,7 @@ from language.exceptions import (
     LanguageModelTooSlow,
     LanguageModelUnavailable,
 )
-from language.prompts import make_fence
+from language_models.prompts import make_fence
 
 FENCE = make_fence("Stones.")
 KEY = "sk-a-key-nobody-may-see"
@@ -249,7 +249,7 @@ class TestGetLanguageModel:
 
     def test_loads_no_language_model_library_before_the_first_call(self):
         code = (
-            "import django, sys; django.setup(); import language.llm;"
+            "import django, sys; django.setup(); import language_models.llm;"
             "sys.exit(any(name in sys.modules for name in ('openai', 'llama_index.llms')))"
         )
         environment = os.environ | {"DJANGO_SETTINGS_MODULE": "config.settings.test"}

@@ -9,7 +9,7 @@ from answers.questions.llm_filters import ModelReading
 from answers.questions.wordings import ModelWordings
 from concepts.extraction import make_extraction_schema
 from indexing.spec import IndexSpec, QuestionSpec
-from language.response_schemas import make_response_format
+from language_models.response_schemas import make_response_format
 from summaries.writers import make_annotation_schema, make_summary_schema
 
 SPEC = IndexSpec.model_validate(

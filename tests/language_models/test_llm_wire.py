@@ -21,14 +21,14 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, Field
 
-from language import llm
-from language.exceptions import (
+from language_models import llm
+from language_models.exceptions import (
     InvalidCompletion,
     LanguageModelRefused,
     LanguageModelSilent,
     LanguageModelTooSlow,
 )
-from tests.language.test_llm import stream
+from tests.language_models.test_llm import stream
 
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
 WEIGHTS_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"

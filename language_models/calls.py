@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from django.conf import settings
 
-from language.call_counts import estimate_tokens
-from language.exceptions import (
+from language_models.call_counts import estimate_tokens
+from language_models.exceptions import (
     LanguageModelError,
     LanguageModelSilent,
     LanguageModelTooSlow,

@@ -1,7 +1,7 @@
 import pytest
 
-from language.exceptions import InvalidPrompt
-from language.prompts import read_prompt_template
+from language_models.exceptions import InvalidPrompt
+from language_models.prompts import read_prompt_template
 
 
 def test_an_unknown_prompt_is_answered_with_the_known_ones():
