@@ -244,6 +244,8 @@ PASSES = {
     "sender": read_file("eml:read", "From: "),
     "content type": read_file("eml:read", "Subject: a\nContent-Type: "),
     "HTML e-mail": read_file("eml:read", "Subject: a\nContent-Type: text/html\n\n"),
+    "XML": read_file("xml:read", "<a b='c'>", "</a>"),
+    "feed": read_file("xml:read", "<rss><description><![CDATA[", "]]></description></rss>"),
     "flowed e-mail": read_file("eml:read", "From: a\nContent-Type: text/plain; format=flowed\n\n"),
     "MBOX": read_file("eml:read_mbox", "From a Tue Mar 3 09:15 2026\nFrom: a\n\n"),
     "subtitles": read_file("transcripts:read", "WEBVTT\n\n00:01.000 --> 00:02.000\n"),

@@ -74,6 +74,8 @@ FORMATS = (
     Format(
         "OpenDocument spreadsheet", "opendocument:read", f"{_OPEN}spreadsheet", (".ods",), "zip"
     ),
+    Format("TIFF", "image:read_scan", "image/tiff", (".tif", ".tiff"), "image"),
+    Format("BMP", "image:read_scan", "image/bmp", (".bmp",), "image"),
     Format("ZIP", "archives:read", ZIP_TYPE, (".zip",), "zip"),
     Format("RTF", "rtf:read", "application/rtf", (".rtf",), "rtf", version=2),
     Format("HTML", "html:read", "text/html", (".html", ".htm", ".xhtml"), version=2),
@@ -82,7 +84,7 @@ FORMATS = (
     Format("TSV", "csv:read", "text/tab-separated-values", (".tsv",), version=2),
     Format("JSON", "json:read", "application/json", (".json",), version=2),
     Format("JSON Lines", "json:read_lines", "application/jsonl", (".jsonl", ".ndjson"), version=2),
-    Format("XML", "xml:read", "application/xml", (".xml",)),
+    Format("XML", "xml:read", "application/xml", (".xml",), version=2),
     Format(
         "notebook", "markdown:read_notebook", "application/x-ipynb+json", (".ipynb",), version=2
     ),
@@ -114,7 +116,9 @@ IMAGE_FORMATS = (
     Format("WebP", "image:read", "image/webp", (".webp",), "image", version=2),
     Format("GIF", "image:read", "image/gif", (".gif",), "image", version=2),
 )
-IMAGE_TYPES = frozenset(format_.media_type for format_ in IMAGE_FORMATS)
+# In which scanners and fax machines write pages.
+_SCAN_FORMATS = tuple(format_ for format_ in FORMATS if format_.container == "image")
+IMAGE_TYPES = frozenset(format_.media_type for format_ in (*IMAGE_FORMATS, *_SCAN_FORMATS))
 
 _BY_SUFFIX = {suffix: format_ for format_ in FORMATS for suffix in format_.suffixes}
 _IMAGES_BY_SUFFIX = {suffix: format_ for format_ in IMAGE_FORMATS for suffix in format_.suffixes}
@@ -125,6 +129,8 @@ _IMAGE_MAGIC = {
     "JPEG": re.compile(rb"\xff\xd8\xff"),
     "WebP": re.compile(rb"RIFF....WEBP", re.DOTALL),
     "GIF": re.compile(rb"GIF8[79]a"),
+    "TIFF": re.compile(rb"II[*+]\0|MM\0[*+]"),
+    "BMP": re.compile(rb"BM.{4}\0{4}", re.DOTALL),
 }
 
 # First bytes of files that are often misnamed; used only for a better message.
@@ -184,7 +190,7 @@ def detect_format(path: Path, file_name: str, *, takes_images: bool = False) -> 
         return format_of_suffix
 
     detected_format, detected_name = _identify(path, head)
-    if takes_images and (image := _identify_image(head)) is not None:
+    if takes_images and (image := _identify_image(head, IMAGE_FORMATS)) is not None:
         detected_format = image
     if format_of_suffix is None:
         if detected_format is None:
@@ -231,6 +237,8 @@ def _identify(path: Path, head: bytes) -> tuple[Format | None, str]:
         return _BY_NAME["Outlook message"], ""
     if head.startswith(b"{\\rtf"):
         return _BY_NAME["RTF"], ""
+    if (scan := _identify_image(head, _SCAN_FORMATS)) is not None:
+        return scan, ""
     for magic, words in _UNSUPPORTED_MAGIC.items():
         if head.startswith(magic):
             return None, words
@@ -241,8 +249,8 @@ def _identify(path: Path, head: bytes) -> tuple[Format | None, str]:
     return None, ""
 
 
-def _identify_image(head: bytes) -> Format | None:
-    return next((each for each in IMAGE_FORMATS if _IMAGE_MAGIC[each.name].match(head)), None)
+def _identify_image(head: bytes, formats: tuple[Format, ...]) -> Format | None:
+    return next((each for each in formats if _IMAGE_MAGIC[each.name].match(head)), None)
 
 
 def _identify_zip(path: Path) -> Format | None:

@@ -30,7 +30,7 @@ def draw(path: Path, media_type: str, index: int) -> bytes:
     if media_type == "application/pdf":
         picture = draw_page(open_pdf(path), index, MAX_SIDE)
     else:
-        picture = open_image(path)
+        picture = open_image(path, index)
         picture.thumbnail((MAX_SIDE, MAX_SIDE))  # does not enlarge
     file = BytesIO()
     mode = "RGBA" if picture.has_transparency_data else "RGB"

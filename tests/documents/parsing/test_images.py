@@ -3,12 +3,13 @@
 import io
 import struct
 import zlib
+from dataclasses import replace
 
 import pytest
 from PIL import Image
 
 from documents.exceptions import Unparsable
-from documents.parsing import parse_file
+from documents.parsing import ocr, parse_file
 from documents.parsing.image import MAX_PIXELS
 from tests.documents.parsing.conftest import LIMITS
 from tests.pictures import draw
@@ -77,7 +78,7 @@ class TestImage:
             (b"no picture", "a.png", "wrong_format"),
             (draw(), "a.pdf", "wrong_format"),
             (draw(), "a.txt", "wrong_format"),
-            (draw(format="BMP"), "a.bmp", "unsupported_format"),
+            (draw(format="PPM"), "a.ppm", "unsupported_format"),
             (png_of(MAX_PIXELS + 1, 1), "a.png", "too_many_pixels"),
             (png_of(60_000, 60_000), "a.png", "too_many_pixels"),
         ],
@@ -95,7 +96,7 @@ class TestImage:
 
     def test_suffixes_are_named_if_images_are_accepted(self, parse):
         with pytest.raises(Unparsable) as refusal:
-            parse(b"?", "a.bmp")
+            parse(b"?", "a.ppm")
 
         assert ".png" in refusal.value.fix
 
@@ -112,3 +113,50 @@ class TestImage:
 
     def test_acceptance_does_not_affect_other_formats(self, parse):
         assert parse(b"Herons wait.", "a.txt").pages[0].text == "Herons wait."
+
+
+def scan(page_count=1, size=(400, 300), format="TIFF", **options):
+    pages = [Image.new("1", size, 1) for _ in range(page_count)]
+    content = io.BytesIO()
+    more = {"save_all": True, "append_images": pages[1:]} if page_count > 1 else {}
+    pages[0].save(content, format, **more, **options)
+    return content.getvalue()
+
+
+class TestScans:
+    @pytest.mark.parametrize("takes_images", [True, False])
+    @pytest.mark.parametrize("compression", ["group4", "tiff_lzw", None])
+    def test_of_several_pages_have_each(self, parse, takes_images, compression):
+        content = scan(3, compression=compression)
+
+        document = parse(content, "fax.tiff", takes_images=takes_images)
+
+        assert document.media_type == "image/tiff"
+        assert len(document.pages) == 3
+
+    @pytest.mark.skipif(ocr.is_installed(), reason="OCR is installed")
+    @pytest.mark.parametrize(("format", "name"), [("TIFF", "a.tif"), ("BMP", "a.bmp")])
+    def test_warn_where_their_text_is_not_read(self, parse, format, name):
+        document = parse(scan(format=format), name, takes_images=False)
+
+        assert [warning.code for warning in document.warnings] == ["scanned_page"]
+
+    def test_are_recognised_by_their_content(self, parse):
+        assert parse(scan(format="BMP"), "a.tiff").media_type == "image/bmp"
+        document = parse(b"BM stands for bending moment; the text is plain.", "a.txt")
+        assert document.media_type == "text/plain"
+
+    def test_of_too_many_pixels_are_refused(self, parse):
+        side = int(MAX_PIXELS**0.5) + 100
+        with pytest.raises(Unparsable) as refused:
+            parse(scan(size=(side, side), compression="group4"), "a.tiff")
+
+        assert refused.value.code == "too_many_pixels"
+
+    def test_of_too_many_pages_are_refused(self, parse, tmp_path):
+        path = tmp_path / "scan"
+        path.write_bytes(scan(4, size=(8, 8)))
+        with pytest.raises(Unparsable) as refused:
+            parse_file(path, file_name="a.tiff", limits=replace(LIMITS, max_pages=3))
+
+        assert refused.value.code == "too_many_pages"
