@@ -96,6 +96,7 @@ FORMATS = (
     Format("WebVTT", "transcripts:read", "text/vtt", (".vtt",)),
     Format("SRT", "transcripts:read", "application/x-subrip", (".srt",)),
     Format("calendar", "ics:read", "text/calendar", (".ics",)),
+    Format("Excel XML", "spreadsheet_xml:read", "application/vnd.ms-excel", ()),
     Format("old Word", OLD_OFFICE, "application/msword", (".doc",), "ole"),
     Format("old Excel", OLD_OFFICE, "application/vnd.ms-excel", (".xls",), "ole"),
     Format("old PowerPoint", OLD_OFFICE, "application/vnd.ms-powerpoint", (".ppt",), "ole"),
@@ -209,6 +210,8 @@ def detect_format(path: Path, file_name: str, *, takes_images: bool = False) -> 
         return format_of_suffix
     if format_of_suffix.reader == OLD_OFFICE and head.startswith(_OLE_MAGIC):
         return detected_format or format_of_suffix
+    if format_of_suffix.reader == OLD_OFFICE and (disguised := _identify_report(head)):
+        return disguised
     # Files named .doc may hold RTF or newer Word.
     if suffix in ("", ".doc") and detected_format is not None:
         return detected_format
@@ -247,6 +250,14 @@ def _identify(path: Path, head: bytes) -> tuple[Format | None, str]:
     if at == 0 or (at > 0 and b"\nendobj" in head.replace(b"\r", b"\n")):
         return _BY_NAME["PDF"], ""
     return None, ""
+
+
+def _identify_report(head: bytes) -> Format | None:
+    """What programs write that name a file .xls or .doc so that Office opens it."""
+    start = head.removeprefix(b"\xff\xfe").replace(b"\0", b"").lower()
+    if b"urn:schemas-microsoft-com:office:spreadsheet" in start:
+        return _BY_NAME["Excel XML"]
+    return _BY_NAME["HTML"] if re.search(rb"<(html|table|body)[\s>]", start) else None
 
 
 def _identify_image(head: bytes, formats: tuple[Format, ...]) -> Format | None:

@@ -160,3 +160,35 @@ def test_workbooks_with_macros_and_templates_are_read(parse, suffix):
     workbook.template = suffix != "xlsm"
 
     assert parse(saved(workbook), f"a.{suffix}").pages[0].text == "Berth"
+
+
+class TestFilesNamedXls:
+    def test_may_hold_html(self, parse):
+        table = "<meta charset=utf-8><table><tr><th>Berth<th>Fee<tr><td>B-17<td>95</table>"
+
+        [page] = parse(table, "a.xls").pages
+
+        assert page.text == "| Berth | Fee |\n| --- | --- |\n| B-17 | 95 |"
+
+    def test_may_hold_xml_of_excel(self, parse):
+        cell = '<ss:Cell{}><ss:Data ss:Type="{}">{}</ss:Data></ss:Cell>'.format
+        share, date = ' ss:StyleID="p"', ' ss:StyleID="d"'
+        text = (
+            '<?xml version="1.0"?><?mso-application progid="Excel.Sheet"?>'
+            '<ss:Workbook xmlns:ss="urn:schemas-microsoft-com:office:spreadsheet"><ss:Styles>'
+            '<ss:Style ss:ID="p"><ss:NumberFormat ss:Format="0.0%"/></ss:Style>'
+            '<ss:Style ss:ID="d"><ss:NumberFormat ss:Format="Short Date"/></ss:Style></ss:Styles>'
+            f'<ss:Worksheet ss:Name="Fees"><ss:Table><ss:Row>{cell("", "String", "Berth")}'
+            f"{cell('', 'String', 'Share')}{cell('', 'String', 'From')}</ss:Row><ss:Row>"
+            f"{cell('', 'String', 'B-17')}{cell(share, 'Number', '0.075')}"
+            f"{cell(date, 'DateTime', '2026-03-05T00:00:00.000')}</ss:Row>"
+            f'<ss:Row ss:Hidden="1">{cell("", "String", "B-18")}</ss:Row>'
+            "</ss:Table></ss:Worksheet></ss:Workbook>"
+        )
+
+        [page] = parse(text, "a.xls").pages
+
+        assert page.text == (
+            "# Fees\n\n| Berth | Share | From |\n| --- | --- | --- |\n| B-17 | 7.5% | 2026-03-05 |"
+        )
+        assert page.unseen == (("B-18", "hidden"),)
