@@ -93,6 +93,22 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
 
+def run_forked(
+    arguments: Sequence[str], environment: Mapping[str, str]
+) -> "subprocess.CompletedProcess[str]":
+    """Run ``python *arguments`` until it ends."""
+    with tempfile.TemporaryDirectory() as folder:
+        output, errors = Path(folder, "output"), Path(folder, "errors")
+        process = Forked(arguments, environment, output, errors)
+        try:
+            status = process.wait(MANAGE_SECONDS)
+        finally:
+            process.kill()
+        return subprocess.CompletedProcess(
+            arguments, status, output.read_text(), errors.read_text()
+        )
+
+
 DATABASE = "strata.sqlite3"
 
 
@@ -124,17 +140,7 @@ class ForkedService(Service):
 
     def manage(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         self._ensure_database()
-        command = [*self.program, *arguments]
-        with tempfile.TemporaryDirectory() as folder:
-            output, errors = Path(folder, "output"), Path(folder, "errors")
-            process = Forked(command, self.environment, output, errors)
-            try:
-                status = process.wait(MANAGE_SECONDS)
-            finally:
-                process.kill()
-            return subprocess.CompletedProcess(
-                command, status, output.read_text(), errors.read_text()
-            )
+        return run_forked([*self.program, *arguments], self.environment)
 
 
 def serving_forked(data_dir: Path, **environment: str) -> AbstractContextManager[ForkedService]:
