@@ -9,15 +9,18 @@ import pytest
 from tests.optional_apps import OPTIONAL
 
 IMPORT = re.compile(rf"^\s*(from|import) ({'|'.join(map(re.escape, OPTIONAL))})\b", re.MULTILINE)
-# Files and tests that name a kind, a search, a task or a page of an optional app.
+# Files and tests that name a kind, a search, a task or a page of an optional app, or that start a
+# program with all apps.
 NEED_OPTIONAL_APPS = (
     "tests/access/test_ids_of_another_index.py",
     "tests/access/test_passwords.py::TestLogin",
     "tests/core/test_apps.py::test_the_queues_are_those_of_all_tasks",
+    "tests/core/test_import_lock.py",
     "tests/documents/test_groups.py::TestOverHttp::test_refuses_routes_about_a_whole_index",
     "tests/documents/test_viewsets.py::TestList::test_takes_as_many_queries",
+    "tests/indexing/kinds/test_importing.py",
     "tests/indexing/test_kinds.py::TestKinds::test_are_enabled_by_a_setting_of_the_spec",
-    "tests/indexing/test_regenerate_command.py::TestRegenerate::test_reports_wrong_arguments",
+    "tests/indexing/test_regenerate_command.py",
     "tests/indexing/test_regeneration.py::TestRegenerate::test_names_the_available_types",
     "tests/indexing/test_regeneration.py::TestRegenerate::test_treats_all_as_every_type",
     "tests/indexing/test_stored_spec.py",
