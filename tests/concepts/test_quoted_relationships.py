@@ -8,12 +8,12 @@ from answers.pipelines.answer_synthesiser import AnswerSynthesiser
 from answers.pipelines.context_builder import ContextBuilder
 from answers.pipelines.multi_query_retriever import MultiQueryRetriever
 from answers.pipelines.running import find_hits
+from answers.serializers import render_pipeline_hits
 from concepts.models import Instance, RelationshipType
 from concepts.quoted_relationships import MAX_RELATIONSHIPS, find_quoted_relationships
 from concepts.quotes import add_quote
 from concepts.services import create_concept, create_relationship_type, relate_concepts
 from documents.models import Source
-from retrieval.serializers.answers import render_pipeline_hits
 from tests.answers.making import make_context
 from tests.factories import give, load_index, sync
 from tests.language_models.test_llm import Endpoint, endpoint, streams
