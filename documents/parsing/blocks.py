@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, zip_longest
+from operator import attrgetter
 from typing import NamedTuple
 
 from documents.parsing.document import DocumentDraft, UnseenText
@@ -109,11 +110,13 @@ def add_sections(draft: DocumentDraft, blocks: Iterable[Block]) -> None:
     top = min((block.level for block in blocks if block.level), default=0)
     sections: list[list[Block]] = []
     for block in blocks:
-        if not sections or 0 < block.level == top:
+        begins = 0 < block.level == top
+        if not sections or (begins and any(each.text for each in sections[-1])):
             sections.append([])
         sections[-1].append(block)
     for section in sections:
-        label = section[0].text if 0 < section[0].level == top else ""
+        first = next(filter(attrgetter("text"), section), section[0])
+        label = first.text if 0 < first.level == top else ""
         draft.propose_title(label)
         unseen = [each for block in section for each in block.unseen]
         draft.add_page(join_blocks(section), label, unseen=unseen)

@@ -67,15 +67,25 @@ FORMATS = (
         version=2,
     ),
     Format("EPUB", "epub:read", "application/epub+zip", (".epub",), "zip"),
-    Format("OpenDocument text", "opendocument:read", f"{_OPEN}text", (".odt",), "zip"),
     Format(
-        "OpenDocument presentation", "opendocument:read", f"{_OPEN}presentation", (".odp",), "zip"
+        "OpenDocument text", "opendocument:read", f"{_OPEN}text", (".odt", ".ott"), "zip", version=2
     ),
     Format(
-        "OpenDocument spreadsheet", "opendocument:read", f"{_OPEN}spreadsheet", (".ods",), "zip"
+        "OpenDocument presentation",
+        "opendocument:read",
+        f"{_OPEN}presentation",
+        (".odp", ".otp"),
+        "zip",
+        version=2,
     ),
-    Format("TIFF", "image:read_scan", "image/tiff", (".tif", ".tiff"), "image"),
-    Format("BMP", "image:read_scan", "image/bmp", (".bmp",), "image"),
+    Format(
+        "OpenDocument spreadsheet",
+        "opendocument:read",
+        f"{_OPEN}spreadsheet",
+        (".ods", ".ots"),
+        "zip",
+        version=2,
+    ),
     Format("ZIP", "archives:read", ZIP_TYPE, (".zip",), "zip"),
     Format("RTF", "rtf:read", "application/rtf", (".rtf",), "rtf", version=2),
     Format("HTML", "html:read", "text/html", (".html", ".htm", ".xhtml"), version=2),
@@ -271,6 +281,7 @@ def _identify_zip(path: Path) -> Format | None:
             if "mimetype" in names:
                 with archive.open("mimetype") as stream:
                     declared = stream.read(64).strip().decode("ascii", "replace")
+                declared = declared.removesuffix("-template")
                 if declared in _BY_MEDIA_TYPE:
                     return _BY_MEDIA_TYPE[declared]
             if "META-INF/container.xml" in names:

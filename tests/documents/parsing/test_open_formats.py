@@ -81,7 +81,7 @@ class TestText:
             "a.odt",
         ).pages
 
-        assert page.text == "Kept.\n\nA note.\n\nIn a box."
+        assert page.text == "Kept¹.\n\n[Note 1] A note.\n\nIn a box."
 
     def test_is_refused_if_it_declares_entities(self, refusal):
         content = make_zip(
