@@ -40,6 +40,9 @@ def format_hit(
     """``above`` and ``below``: lines of one kind of hit, around its text."""
     lines = [f"[{number}] {join(format_place(hit), _format_score(hit))}"]
     lines.append(join(*_list_ids(hit)))
+    if folded := hit.get("folded"):
+        counted = f"{folded['versions']} other versions, {folded['copies']} copies"
+        lines.append(f"Stands also for: {counted} (versions: all shows them)")
     if hit.get("warnings"):
         lines.append(f"Warnings of its page: {', '.join(hit['warnings'])}")
     if "question" in hit:

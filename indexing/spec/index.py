@@ -133,6 +133,12 @@ class IndexSpec(AppSections):
             require_app_of("search.pipeline")
         if self.identifiers:
             require_app_of("identifiers")
+        field = self.search.versions_by
+        if field and (field not in self.metadata or self.metadata[field].many):
+            raise ValueError(
+                f"search.versions_by: {field!r} is not declared under metadata as a field with one "
+                "value"
+            )
         for language in self.ocr_languages:
             if language not in OCR_LANGUAGES:
                 raise ValueError(

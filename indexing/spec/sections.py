@@ -507,6 +507,9 @@ class SearchSpec(FrozenModel):
     pipeline: str = Field("plain", pattern=rf"^{NAME_PATTERN.pattern}$")  # query pipeline
     # Groups of names for the same thing. A query that has one of a group is searched with all.
     synonyms: tuple[SynonymGroup, ...] = Field((), max_length=1_000)
+    # A declared field with one value that orders the versions of a document; empty: when a document
+    # was added or changed.
+    versions_by: str = ""
 
 
 class HnswSpec(FrozenModel):

@@ -16,6 +16,7 @@ from retrieval.search import (
     MultiQueryAnswer,
     SearchAnswer,
     SummaryType,
+    Versions,
 )
 from retrieval.search.flat import (
     GROUPING_DEPTH,
@@ -26,6 +27,8 @@ from retrieval.search.flat import (
 from retrieval.search.hierarchy import DEFAULT_ARTIFACTS, search_hierarchical
 from retrieval.search.multi_query import search_by_queries
 from retrieval.search.run import fuse_by_rank
+from retrieval.search.targets import Candidate
+from retrieval.search.versions import fold_versions
 
 _RANKED_OPTIONS = MODE_OPTIONS | {"offset", "min_score", "with_similarity"}
 _QUESTIONS_PER_CHUNK = 3  # questions fetched for each wanted chunk: they rank close together
@@ -46,8 +49,11 @@ class ChunkRetriever(PassageRetriever):
     one hit.
 
     ``group_by`` keeps only the best chunk of each page or artifact; a second one that is nearly as
-    good adds to its score. ``limit`` and ``offset`` then count pages or artifacts.
+    good adds to its score. ``limit`` and ``offset`` then count pages or artifacts. Versions and
+    copies of a passage are one hit, unless ``versions`` is ``all``.
     """
+
+    takes = _RANKED_OPTIONS | {"versions"}
 
     def __init__(
         self, index: Any, *, group_by: GroupBy | str | None = None, **options: Any
@@ -56,16 +62,19 @@ class ChunkRetriever(PassageRetriever):
         self.group_by = None if group_by is None else GroupBy(group_by)
 
     def search(self, query: str) -> SearchAnswer:
-        if self.group_by is None:
-            return self._search_nodes(
-                query, ["chunk"], self.options, keep_distinct=drop_repeated_chunks
-            )
+        def keep_distinct(ranking: Sequence[Candidate]) -> list[Candidate]:
+            kept = drop_repeated_chunks(ranking)
+            if self.options.versions == Versions.NEWEST:
+                kept = fold_versions(kept)
+            return kept if self.group_by is None else rank_groups(f"{self.group_by}_id", kept)
+
+        reordered_count = 0 if self.group_by is None else GROUPING_DEPTH
         return self._search_nodes(
             query,
             ["chunk"],
             self.options,
-            keep_distinct=partial(rank_groups, f"{self.group_by}_id"),
-            reordered_count=GROUPING_DEPTH,
+            keep_distinct=keep_distinct,
+            reordered_count=reordered_count,
         )
 
 

@@ -10,6 +10,7 @@ queries or reads points raises as ``IndexRetriever.search``.
     hit_checks.py     compares every candidate with the document as it is now
     flat.py           one ranking of one kind of node: chunks, summaries, questions
     multi_query.py    several queries at once, a ranking of passages for each
+    versions.py       folds versions and copies of a passage into one hit
     hierarchy.py      summaries and chunks at once, grouped by artifact and page
     query_weights.py  how much each ranking counts for a query
     query_vectors.py  embeds queries with their synonyms; by words where a model's endpoint fails
@@ -38,6 +39,7 @@ from retrieval.search.request import (
     SearchOptions,
     StaleHitPolicy,
     SummaryType,
+    Versions,
     read_vector,
 )
 from retrieval.search.run import Hit

@@ -12,6 +12,7 @@ from retrieval.filters import all_of
 from retrieval.search.request import SearchOptions
 from retrieval.search.run import AnyAnswer, Hit, SearchRun
 from retrieval.search.targets import Candidate, Target, merge_candidates
+from retrieval.search.versions import FOLDING_DEPTH
 
 _EXTRA_POINTS = 2  # points fetched beyond the page: a dropped hit seldom costs a second request
 MIN_REFILL_POINTS = 100  # points in the first refill; each later refill doubles
@@ -66,7 +67,10 @@ def search_nodes(
             with run.stage("verify"):
                 served = run.keep_served(ranking)
                 ranking = keep_distinct(served)
-            is_ordered = count_final(served, run.targets) >= reordered_count
+            is_folded = any(each.folded for each in ranking)
+            is_ordered = count_final(served, run.targets) >= (
+                max(reordered_count, FOLDING_DEPTH) if is_folded else reordered_count
+            )
             is_final = is_ordered and count_final(ranking, run.targets) >= wanted_count
             if is_final or not run.has_more:
                 break
@@ -100,7 +104,8 @@ def rank_groups(field: str, ranking: Sequence[Candidate]) -> list[Candidate]:
     for best in keep_best_of_each(field, ranking):
         second = passages[_get_group(field, best)][1:2]
         excess = sum(each.score - _SECOND_THRESHOLD * best.score for each in second)
-        ranked.append(Candidate(best.target, best.point, _SECOND_WEIGHT * max(0.0, excess)))
+        bonus = best.bonus + _SECOND_WEIGHT * max(0.0, excess)
+        ranked.append(Candidate(best.target, best.point, bonus, best.folded))
     return sorted(ranked, key=lambda each: each.sort_key)
 
 

@@ -53,6 +53,13 @@ class GroupBy(StrEnum):
     ARTIFACT = "artifact"
 
 
+class Versions(StrEnum):
+    """Which of the passages that repeat each other are hits."""
+
+    NEWEST = "newest"
+    ALL = "all"
+
+
 class SummaryType(StrEnum):
     PAGE = "page_summary"
     ARTIFACT = "artifact_summary"
@@ -72,7 +79,8 @@ class SearchOptions:
     mode's scores, ``min_similarity`` a cosine in every mode. ``min_revision``: the hits must
     reflect all writes up to this revision. ``with_similarity`` also measures the cosine of each
     hit, whatever the mode. ``vector`` takes the place of the query's own, which is then not
-    embedded; its length does not matter.
+    embedded; its length does not matter. ``versions``: of passages that repeat each other, only the
+    newest, or all (``retrieval.search.versions``).
     """
 
     mode: Mode = Mode.HYBRID
@@ -87,10 +95,12 @@ class SearchOptions:
     min_revision: int | None = None
     with_similarity: bool = False
     vector: DenseVector | None = field(default=None, compare=False)  # a list is converted
+    versions: Versions = Versions.NEWEST
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mode", Mode(self.mode))  # the API gives their names
         object.__setattr__(self, "stale", StaleHitPolicy(self.stale))
+        object.__setattr__(self, "versions", Versions(self.versions))
         if self.vector is not None:
             object.__setattr__(self, "vector", read_vector(self.vector))
 

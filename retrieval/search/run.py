@@ -21,6 +21,7 @@ from retrieval.search.ranking import explain_candidates, fetch_points, measure_s
 from retrieval.search.request import SCORE_KINDS, Mode, SearchOptions, check_query, name_score
 from retrieval.search.targets import (
     Candidate,
+    Folded,
     PointKey,
     Target,
     find_builds,
@@ -46,6 +47,7 @@ class Hit:
     spec: IndexSpec
     explanation: Explanation | None = None
     similarity: float | None = None  # cosine, if it was requested
+    folded: Sequence[Folded] = ()  # the passages that it stands for, too
 
     @property
     def passage_id(self) -> str:
@@ -167,6 +169,7 @@ class SearchRun:
                         spec=found.target.spec,
                         explanation=explanations.get(found.key),
                         similarity=similarity_by_key.get(found.key),
+                        folded=found.folded,
                     )
                     for found in ranking
                 ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef
@@ -131,15 +131,22 @@ class Candidate:
 
     Not a dataclass, and its key is computed once: a search creates hundreds of candidates and
     reads each key many times. ``bonus``: what another passage of its page or artifact adds to the
-    score of its point.
+    score of its point, or an earlier version. ``folded``: the passages that it stands for, too.
     """
 
-    __slots__ = ("bonus", "key", "point", "target")
+    __slots__ = ("bonus", "folded", "key", "point", "target")
 
-    def __init__(self, target: Target, point: ScoredPoint, bonus: float = 0.0) -> None:
+    def __init__(
+        self,
+        target: Target,
+        point: ScoredPoint,
+        bonus: float = 0.0,
+        folded: "Sequence[Folded]" = (),
+    ) -> None:
         self.target = target
         self.point = point
         self.bonus = bonus
+        self.folded = folded
         self.key: PointKey = (target.build_id, point.id.int)
 
     @property
@@ -150,6 +157,14 @@ class Candidate:
     def sort_key(self) -> tuple[float, int]:
         """Orders the best first; ties by node id."""
         return -self.score, self.key[1]
+
+
+class Folded(NamedTuple):
+    """A passage that another one stands for: a copy of it, or of another version of its
+    document."""
+
+    candidate: Candidate
+    is_copy: bool
 
 
 def get_passage_id(point_id: UUID, payload: Payload) -> str:

@@ -4,7 +4,7 @@ Answers are plain dicts of the shapes in ``strata_types``: rendering them with s
 take a sixth of the time of a search.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -20,11 +20,13 @@ from retrieval.search import (
     SearchAnswer,
 )
 from retrieval.search.run import AnyAnswer
+from retrieval.search.targets import Folded
 from retrieval.source_context import SourceContext
 from retrieval.tools import FilterStep, ToolCall
 from summaries.writers import QUESTIONS_FIX
 
 SNIPPET_CHARS = 300
+MAX_FOLDED = 20  # passages that a hit names beside its own
 
 HitRenderer = Callable[[Hit, str], dict[str, Any]]
 
@@ -134,13 +136,31 @@ def clip_text(text: str, limit: int = SNIPPET_CHARS) -> str:
 
 def render_chunk(hit: Hit, score_kind: str) -> dict[str, Any]:
     payload = hit.payload
-    return _render_common_fields(
+    content = _render_common_fields(
         hit,
         score_kind,
         text=payload.get("text"),
         page=render_page_reference(payload),
         source=_render_source_reference(payload),
     )
+    return content | {"folded": _render_folded(hit.folded)} if hit.folded else content
+
+
+def _render_folded(folded: Sequence[Folded]) -> dict[str, Any]:
+    copies = sum(each.is_copy for each in folded)
+    return {
+        "versions": len(folded) - copies,
+        "copies": copies,
+        "passages": [
+            {
+                "node_id": str(candidate.point.id),
+                "artifact": render_artifact_reference(candidate.point.payload),
+                "page": render_page_reference(candidate.point.payload),
+                "text": None if is_copy else candidate.point.payload.get("text"),
+            }
+            for candidate, is_copy in folded[:MAX_FOLDED]
+        ],
+    }
 
 
 def render_summary(hit: Hit, score_kind: str) -> dict[str, Any]:

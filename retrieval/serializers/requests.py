@@ -31,6 +31,7 @@ from retrieval.search import (
     Mode,
     StaleHitPolicy,
     SummaryType,
+    Versions,
     read_vector,
 )
 from retrieval.source_context import MAX_WINDOW, PASSAGE_KINDS
@@ -222,6 +223,12 @@ class PassageSearchParametersSerializer(SearchParametersSerializer):
         required=False,
         help_text="Only the best passage of each page or artifact; a second one that is nearly as "
         "good adds to its score. limit and offset count pages or artifacts.",
+    )
+    versions = serializers.ChoiceField(
+        choices=[str(each) for each in Versions],
+        default="newest",
+        help_text="Of versions and copies of a passage, only the newest, which names the others "
+        "(`folded`), or all.",
     )
 
 

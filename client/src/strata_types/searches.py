@@ -48,6 +48,8 @@ class PassageSearchOptions(SearchOptions, total=False):
     group_by: Literal["page", "artifact"] | None
     """Only the best passage of each; a second one that is nearly as good adds to its score.
     ``limit`` and ``offset`` count pages or artifacts."""
+    versions: Literal["newest", "all"] | None
+    """Of versions and copies of a passage, only the newest, the default, or all."""
 
 
 class SummarySearchOptions(SearchOptions, total=False):
@@ -110,6 +112,25 @@ class SearchHit(AnyHit):
     explain: NotRequired[HitExplanation]
 
 
+class FoldedPassage(TypedDict):
+    node_id: str
+    artifact: HitArtifact
+    page: HitPage
+    text: str | None
+    """Null for a copy."""
+
+
+class FoldedPassages(TypedDict):
+    """The passages that a hit stands for, too."""
+
+    versions: int
+    """Passages of other versions of its document, which say nearly the same."""
+    copies: int
+    """Passages with the same words elsewhere."""
+    passages: list[FoldedPassage]
+    """The first 20 of them."""
+
+
 class Hit(SearchHit):
     """A chunk."""
 
@@ -118,6 +139,8 @@ class Hit(SearchHit):
     end_offset: int
     page: HitPage
     source: HitSource
+    folded: NotRequired[FoldedPassages]
+    """Only of a hit that stands for others."""
 
 
 class SummaryHit(SearchHit):
