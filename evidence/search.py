@@ -69,6 +69,7 @@ def find_similar_evidence(
         index,
         grant=grant,
         group_by="artifact",
+        versions="all",
         mode=Mode.DENSE,
         limit=min(limit * CANDIDATES_PER_HIT, MAX_LIMIT) if diversify else limit,
         min_score=min_similarity,

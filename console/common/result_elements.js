@@ -52,8 +52,18 @@ function bodyElements(hit, words, tags) {
   return [
     textElement(hit.text, words),
     element("div", { className: "below" }, documentLink(hit, "Open page"), contextElement(hit), ...tags, judgementButtonsElement(hit)),
+    hit.folded ? foldedElement(hit.folded) : null,
     hit.explain ? explainElement(hit.explain) : null,
   ];
+}
+
+/** The versions and copies that a passage stands for. */
+function foldedElement({ versions, copies, passages }) {
+  const counts = [versions && countOf(versions, "earlier version"), copies && countOf(copies, "copy", "copies")];
+  const items = passages.map((each) =>
+    element("li", {}, documentLink(each), each.text ? element("p", { className: "soft", dir: "auto" }, each.text) : null),
+  );
+  return element("details", { className: "more" }, element("summary", {}, counts.filter(Boolean).join(", ")), element("ol", { className: "found" }, ...items));
 }
 
 function textElement(text, words, className = "text") {

@@ -52,8 +52,9 @@ class _Passage:
         return _list_sentences(self.text)
 
     @cached_property
-    def word_count(self) -> int:
-        return len(_WORD.findall(self.text))
+    def letters(self) -> str:
+        """The text, whatever its case and white space."""
+        return "".join(self.text.casefold().split())
 
     @cached_property
     def shingles(self) -> frozenset[tuple[str, ...]]:
@@ -62,23 +63,23 @@ class _Passage:
         rows = zip(*(words[start:] for start in range(SHINGLE_WORDS)), strict=False)
         return frozenset(rows) or frozenset({tuple(words)})
 
-    @property
+    @cached_property
     def version(self) -> Any:
         """The value of the field by which the spec orders versions; None without one."""
         field = self.candidate.target.spec.search.versions_by
         return (self.payload.get("metadata") or {}).get(field)
 
-    @property
+    @cached_property
     def lineage(self) -> tuple[Any, ...] | None:
         """What all versions of its document have in common; None if nothing says that it is of
         one."""
         build = self.candidate.target.build_id
-        title = str(self.payload.get("artifact_title") or "")
+        title = self.payload.get("artifact_title") or ""
         if self.version is not None:
             return build, strip_marks(title)
-        name = PurePath(self.payload.get("external_id") or self.payload.get("file_name") or "").stem
-        plain = strip_marks(title), strip_marks(name)
-        return (build, *plain) if plain != (_plain(title), _plain(name)) else None
+        name = self.payload.get("external_id") or self.payload.get("file_name") or ""
+        names = _find_common_names(title, name)
+        return names and (build, *names)
 
     def is_like(self, other: "_Passage") -> bool:
         """Whether the words of both are nearly the same."""
@@ -139,12 +140,12 @@ def _join_copies(groups: Sequence[_Group]) -> list[_Group]:
     """Add each passage that repeats others to the group that it repeats."""
     joined = [group for group in groups if len(group.passages) > 1]
     versions = [(group, group.sentences) for group in joined]
-    by_text: dict[tuple[int, frozenset[str]], _Group] = {}
+    by_text: dict[tuple[int, str], _Group] = {}
     for group in groups:
         [passage, *others] = group.passages
         if others:
             continue
-        if passage.word_count < MIN_COPY_WORDS:
+        if len(passage.text.split()) < MIN_COPY_WORDS:
             joined.append(group)
             continue
         repeated = next(
@@ -159,7 +160,7 @@ def _join_copies(groups: Sequence[_Group]) -> list[_Group]:
             repeated.copies.append(passage)
             repeated.rank = min(repeated.rank, passage.rank)
             continue
-        same = by_text.setdefault((passage.candidate.target.build_id, passage.sentences), group)
+        same = by_text.setdefault((passage.candidate.target.build_id, passage.letters), group)
         if same is not group and passage.artifact_id not in same.artifact_ids:
             same.passages.append(passage)
             continue
@@ -197,13 +198,20 @@ def _choose(group: _Group, ages: Mapping[str, _Age]) -> Candidate:
     chosen = kept.candidate
     bonus = first.candidate.score - chosen.point.score
     folded = [
-        Folded(each.candidate, each in group.copies or each.sentences == kept.sentences)
+        Folded(each.candidate, each in group.copies or each.letters == kept.letters)
         for each in others
     ]
     return Candidate(chosen.target, chosen.point, bonus, folded)
 
 
 @lru_cache(maxsize=10_000)
+def _find_common_names(title: str, name: str) -> tuple[str, str] | None:
+    """The names of a document without marks; None if they have none."""
+    name = PurePath(name).stem
+    names = strip_marks(title), strip_marks(name)
+    return names if names != (_plain(title), _plain(name)) else None
+
+
 def strip_marks(name: str) -> str:
     """A name in plain words, without what says of which version it is."""
     return _plain(_MARKS.sub("", name.replace("_", " ")))

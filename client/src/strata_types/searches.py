@@ -85,7 +85,7 @@ class HitExplanation(TypedDict):
     sparse: HitShare | None
     fusion: HitFusion | None
     second_passage: NotRequired[float]
-    """What another passage of its page or document adds to the score."""
+    """What another passage of its page or document, or of an earlier version, adds to the score."""
 
 
 class AnyHit(TypedDict):

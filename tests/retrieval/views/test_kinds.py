@@ -50,6 +50,7 @@ HIT = strict(
     start_offset=COUNT,
     end_offset={"type": "integer", "minimum": 1},
     verdict={"enum": ["exact", "stale"]},
+    warnings={"const": []},
     artifact=strict(
         id=UUID,
         title={"type": "string"},
@@ -220,6 +221,7 @@ class TestSummarySearchView:
             "start_offset": None,
             "end_offset": None,
             "verdict": "exact",
+            "warnings": [],
             "artifact": render_reference(notes),
             "page": {"id": str(page.pk), "index": 1},
             "source": None,
@@ -271,6 +273,7 @@ class TestQuestionSearchView:
             "start_offset": node.start_offset,
             "end_offset": node.end_offset,
             "verdict": "exact",
+            "warnings": [],
             "artifact": render_reference(notes),
             "page": {"id": str(source.page_id), "index": 1},
             "passage": {"id": str(source.pk), "ordinal": source.ordinal},

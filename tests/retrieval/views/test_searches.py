@@ -178,6 +178,7 @@ class TestPageSearchView:
             "start_offset": node.start_offset,
             "end_offset": node.end_offset,
             "verdict": "exact",
+            "warnings": [],
             "artifact": {
                 "id": str(artifact.pk),
                 "title": "Stones & birds",
