@@ -88,6 +88,25 @@ class HitExplanation(TypedDict):
     """What another passage of its page or document, or of an earlier version, adds to the score."""
 
 
+class FoldedPassage(TypedDict):
+    node_id: str
+    artifact: HitArtifact
+    page: HitPage
+    text: str | None
+    """Null for a copy."""
+
+
+class FoldedPassages(TypedDict):
+    """The passages that a hit stands for, too."""
+
+    versions: int
+    """Passages of other versions of its document, which say nearly the same."""
+    copies: int
+    """Passages with the same words elsewhere."""
+    passages: list[FoldedPassage]
+    """The first 20 of them."""
+
+
 class AnyHit(TypedDict):
     """The fields of every kind of hit."""
 
@@ -110,25 +129,8 @@ class AnyHit(TypedDict):
 class SearchHit(AnyHit):
     score_kind: Literal["rrf", "standard_score", "cosine", "bm25", "dot_product"]
     explain: NotRequired[HitExplanation]
-
-
-class FoldedPassage(TypedDict):
-    node_id: str
-    artifact: HitArtifact
-    page: HitPage
-    text: str | None
-    """Null for a copy."""
-
-
-class FoldedPassages(TypedDict):
-    """The passages that a hit stands for, too."""
-
-    versions: int
-    """Passages of other versions of its document, which say nearly the same."""
-    copies: int
-    """Passages with the same words elsewhere."""
-    passages: list[FoldedPassage]
-    """The first 20 of them."""
+    folded: NotRequired[FoldedPassages]
+    """Only of a passage that stands for others."""
 
 
 class Hit(SearchHit):
@@ -139,8 +141,6 @@ class Hit(SearchHit):
     end_offset: int
     page: HitPage
     source: HitSource
-    folded: NotRequired[FoldedPassages]
-    """Only of a hit that stands for others."""
 
 
 class SummaryHit(SearchHit):
