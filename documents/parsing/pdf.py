@@ -54,6 +54,8 @@ def read(path: Path, draft: DocumentDraft) -> None:
     content = path.read_bytes()
     pages = PageLoader(document, content)
     sheets = [pages.read(index) for index in range(len(document))]
+    if pages.fields.is_unread:
+        draft.warn("xfa_form", "The form's fields are in XFA, which is not read.")
     if pages.has_changed:
         content = pages.save()
     layout = {} if _is_endless(document) else _read_layout(content)

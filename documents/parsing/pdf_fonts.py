@@ -28,7 +28,7 @@ from text.languages import load_stop_word_lists
 
 MIN_LETTERS = 15  # in a font; fewer tell nothing
 MIN_KINDS = 5  # of letters
-PART = 60  # letters of lines that are looked at together
+LINE = 40  # letters and signs; shorter lines are looked at together
 MIN_WORDS = 0.1  # share of the words that are function words
 MIN_PAIRS = 0.6  # share of the pairs of letters that are frequent in some language
 FREQUENT_PAIRS = 0.8  # of all pairs in function words
@@ -37,6 +37,7 @@ MIN_FITTING = 0.8  # share of the letters whose shape may be that of the letter
 MAX_MEASURED = 400  # letters of a font on a page
 
 _LATIN_WORD = re.compile(r"[A-Za-zÀ-ɏ]+")
+_NOT_SPACE_OR_DIGIT = re.compile(r"[^\s\d.]")
 _SIGN = re.compile(r"[!-/:-@\[-`{-~]")
 _UNMAPPED = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ue000-\uf8ff\ufff0-\ufffd\U000f0000-\U0010ffff]"
@@ -55,14 +56,16 @@ SHORT = 0.87  # of the tallest letter, at most
 
 
 def may_be_unreadable(text: str) -> bool:
-    """Whether a part of the text is in no language, which is quick to tell."""
-    part = ""
+    """Whether a line of the text, or several short ones together, are in no language, which is
+    quick to tell."""
+    part, letter_count = "", 0
     for line in [*text.splitlines(), "\f"]:
-        if len(part) >= PART or line == "\f":
+        count = len(_NOT_SPACE_OR_DIGIT.findall(line))
+        if letter_count >= LINE or (letter_count and (count >= LINE or line == "\f")):
             if not _reads_well(part):
                 return True
-            part = ""
-        part += line + "\n"
+            part, letter_count = "", 0
+        part, letter_count = f"{part}{line}\n", letter_count + count
     return False
 
 
@@ -140,7 +143,7 @@ def _reads_well(text: str) -> bool:
     words = _LATIN_WORD.findall(text.lower())
     letter_count = sum(map(len, words))
     if letter_count < MIN_LETTERS:
-        return len(_SIGN.findall(text)) < PART or len(set(_SIGN.findall(text))) < MIN_KINDS
+        return len(_SIGN.findall(text)) < LINE or len(set(_SIGN.findall(text))) < MIN_KINDS
     long_words = [word for word in words if len(word) > 2]
     known = load_stop_word_lists()
     if sum(word in known for word in long_words) >= MIN_WORDS * len(long_words) > 0:

@@ -38,14 +38,14 @@ class FormFields:
         self._document = document
         document.init_forms()  # before any page is loaded
         self._font = None
+        self._has_fields = False
 
     @property
-    def is_xfa(self) -> bool:
-        """Whether the form has another description, which PDFium does not read."""
-        return self._document.get_formtype() in {
-            pdfium.FORMTYPE_XFA_FULL,
-            pdfium.FORMTYPE_XFA_FOREGROUND,
-        }
+    def is_unread(self) -> bool:
+        """Whether the form is only in XFA, which PDFium does not read."""
+        kind = self._document.get_formtype()
+        is_mixed = kind == pdfium.FORMTYPE_XFA_FOREGROUND
+        return kind == pdfium.FORMTYPE_XFA_FULL or (is_mixed and not self._has_fields)
 
     def draw(self, page: pypdfium2.PdfPage) -> tuple[bool, list[UnseenText]]:
         """Draw the fields and annotations of a page. Returns whether there are any, after which the
@@ -59,6 +59,7 @@ class FormFields:
             has_drawn |= subtype in _DRAWN
             is_replaced = False
             if subtype == pdfium.FPDF_ANNOT_WIDGET and self._document.formenv:
+                self._has_fields = True
                 is_replaced = self._draw_field(page, annotation, unseen)
             pdfium.FPDFPage_CloseAnnot(annotation)
             if is_replaced:

@@ -29,7 +29,7 @@ _FORMS = re.compile("[\ufb00-\ufb06\ufb13-\ufb17\ufb50-\ufbb1\ufbd3-\ufd3d\ufe70
 LAM_ALEF = re.compile("ا([أإآ])ل")
 # Where a sign may begin that is smaller than what stands before it, or after it in a line.
 _SIGN = re.compile(
-    r"(?<=[^\s(\[])\d|(?<=\d)[a-z+−-]|(?<=[^\W\d_])[+−-](?=\d)|^\d\d?(?=\s?[^\W\d_])",
+    r"(?<=[^\s(\[])\d|(?<=\d)[a-z+−-]|(?<=[^\W\d_])[+−-](?=\d)|^\d\d?(?=\s{0,3}[^\W\d_])",
     re.MULTILINE,
 )
 _WORD_BEFORE = re.compile(r"\S{1,12}\Z")
@@ -70,7 +70,10 @@ def find_scripts(text_page: pypdfium2.PdfTextPage, text: str) -> Counter[Script]
         if start < end:
             continue
         is_first = start == 0 or text[start - 1].isspace()
-        base = read(match.end() + text[match.end()].isspace() if is_first else start - 1)
+        base_at = match.end() if is_first else start - 1
+        while text[base_at].isspace():
+            base_at += 1
+        base = read(base_at)
         rise = read(start).rise_over(base)
         if not rise or (is_first and rise < 0):
             continue
