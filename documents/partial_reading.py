@@ -18,6 +18,7 @@ FIXES = {
     "no_text": _OCR,
     "scanned_page": _OCR,
     "unreadable_page": _EXPORT,
+    "xfa_form": "Print the form to PDF in Adobe Reader.",
     "partly_read": "Split the file, or raise STRATA_DOCLING_SERVE_SECONDS and add it again.",
     "missing_part": "Use a complete copy.",
     "unread_body": "Save the message in Outlook as plain text or HTML.",
