@@ -17,6 +17,7 @@ _NAMES: Final = {
 
 
 MIN_DESCRIPTION_BYTES: Final = 16
+_PLACEHOLDER: Final = re.compile(r"[<‹].*[>›]")
 _FILE_NAME: Final = re.compile(r"\S*\.\w{3,4}|https?:\S+", re.IGNORECASE)
 
 # The names of numbers in DrawingML (ECMA-376 part 1, 20.1.10.61) are one of these and their signs.
@@ -62,6 +63,8 @@ def _iter_parts(parent: Any) -> Iterator[tuple[str, int]]:
                 0 if properties is None else float(properties.get("baseline", "0").rstrip("%"))
             )
             text = (element.findtext(qn("a:t")) or "").replace("\v", "\n")
+            if element.tag == qn("a:fld") and _PLACEHOLDER.fullmatch(text):
+                continue  # the number of a slide, which programs write when they show it
             yield text, (baseline > 0) - (baseline < 0)
         elif element.tag == qn("a:br"):
             yield "\n", 0
