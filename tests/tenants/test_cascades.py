@@ -122,7 +122,7 @@ ALONE = {
     "ArtifactSummaryView.delete", "ArtifactSummaryView.patch", "ChunkQuestionsView.patch",
     "PageSummaryView.delete", "PageSummaryView.patch",
     "ConceptViewSet.create", "ConceptViewSet.partial_update", "ConceptViewSet.add_quote",
-    "EmergentPairViewSet.accept", "EmergentPairViewSet.dismiss", "InstanceViewSet.destroy",
+    "EmergentPairViewSet.accept", "EmergentPairViewSet.dismiss", "QuoteViewSet.destroy",
     "JudgementViewSet.create", "JudgementViewSet.destroy", "KeyViewSet.create",
     "KeyViewSet.destroy", "RelationshipTypeViewSet.create",
     "RelationshipTypeViewSet.partial_update", "RelationshipViewSet.create",
