@@ -33,7 +33,7 @@ MIN_WORDS = 0.1  # share of the words that are function words
 MIN_PAIRS = 0.6  # share of the pairs of letters that are frequent in some language
 FREQUENT_PAIRS = 0.8  # of all pairs in function words
 MIN_MAPPED = 0.5  # share of the letters, those that are mapped to a letter, digit or common sign
-MIN_FITTING = 0.8  # share of the letters whose shape may be that of the letter
+MIN_FITTING = 0.88  # share of the letters whose shape may be that of the letter
 MAX_MEASURED = 400  # letters of a font on a page
 
 _LATIN_WORD = re.compile(r"[A-Za-zÀ-ɏ]+")
@@ -173,7 +173,11 @@ def _compare_shapes(
     text_page: pypdfium2.PdfTextPage, chars: Sequence[tuple[int, str]]
 ) -> Iterator[bool]:
     """For each letter whose shape says something, whether it may be of the letter."""
-    measured = [(char, *_measure(text_page, index)) for index, char in chars]
+    measured = [
+        (char, *_measure(text_page, index))
+        for index, char in chars
+        if pdfium.FPDFText_GetCharAngle(text_page, index) == 0  # not turned
+    ]
     tallest = max((height for _, _, height in measured), default=0)
     for char, depth, height in measured:
         if char in _DEEP:

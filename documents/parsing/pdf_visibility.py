@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
+from typing import Any
 
 import pypdfium2
 import pypdfium2.raw as pdfium
@@ -67,11 +68,6 @@ class _Line:
     top: float
     start: int
     end: int
-
-    def widen(self, text: Bounds) -> None:
-        left, bottom, right, top = text
-        self.left, self.right = min(self.left, left), max(self.right, right)
-        self.bottom, self.top = min(self.bottom, bottom), max(self.top, top)
 
 
 @dataclass(slots=True)
@@ -158,75 +154,71 @@ def _find_suspects(
 ) -> tuple[list[_Suspect], list[Bounds]]:
     """The texts that may be unseen, and where the page has pictures. It runs for each letter of
     pages on which each is an object."""
-    page_bounds = page.get_bbox()
-    min_size = min(MIN_SIZE, MIN_SHARE_OF_PAGE * (page_bounds[3] - page_bounds[1]))
+    page_bounds = page_left, page_bottom, page_right, page_top = page.get_bbox()
+    min_size = min(MIN_SIZE, MIN_SHARE_OF_PAGE * (page_top - page_bottom))
     suspects: dict[int, _Suspect] = {}
     texts: list[PageObject] = []
     lines: list[_Line] = []
-    line: _Line | None = None
     pictures: list[Bounds] = []
     covers: list[tuple[Bounds, bytes | None]] = [(page_bounds, _WHITE)]
     patterns: list[Bounds] = []  # and pictures, whose colours are not known
+    cover_colours = {_WHITE}
     is_unlike: dict[bytes, bool] = {}  # whether a colour of texts is unlike those of all covers
     channels = (ctypes.c_uint * 4)()
     arguments = [ctypes.c_uint.from_buffer(channels, 4 * each) for each in range(4)]
+    read_mode, read_colour = pdfium.FPDFTextObj_GetTextRenderMode, pdfium.FPDFPageObj_GetFillColor
     for each in list_objects(page):
         bounds = left, bottom, right, top = each.bounds
         if each.kind != pdfium.FPDF_PAGEOBJ_TEXT:
             if each.kind == pdfium.FPDF_PAGEOBJ_IMAGE:
                 pictures.append(bounds)
-            if min(right - left, top - bottom) <= MIN_THICKNESS:
+            is_thin = right - left <= MIN_THICKNESS or top - bottom <= MIN_THICKNESS
+            if is_thin or len(covers) > MAX_COVERS:
                 continue
-            colour = None
+            cover_colour = None
             if each.kind == pdfium.FPDF_PAGEOBJ_PATH:
-                if not _is_filled(each):
+                read = _find_colour_reader(each)
+                if read is None:
                     continue
-                if pdfium.FPDFPageObj_GetFillColor(each.handle, *arguments):
-                    colour = bytes(channels)
-            covers.append((bounds, colour))
-            if colour is None:
+                if read(each.handle, *arguments):
+                    cover_colour = bytes(channels)
+            covers.append((bounds, cover_colour))
+            if cover_colour is None:
                 patterns.append(bounds)
-            is_unlike.clear()
-            if len(covers) <= MAX_COVERS:
-                for at in _list_overlapping(bounds, lines, texts):
-                    suspects.setdefault(at, _Suspect(texts[at], "covered"))
+            elif cover_colour not in cover_colours:
+                cover_colours.add(cover_colour)
+                is_unlike.clear()
+            _add_lines(lines, texts)
+            for at in _list_overlapping(bounds, lines, texts):
+                suspects.setdefault(at, _Suspect(texts[at], "covered"))
             continue
         if left >= right or bottom >= top:
             continue  # spaces
-        at = len(texts)
-        texts.append(each)
-        if line and line.bottom < top and bottom < line.top:
-            line.end = at + 1
-            if left < line.left or bottom < line.bottom or right > line.right or top > line.top:
-                line.widen(bounds)
-        else:
-            line = _Line(left, bottom, right, top, at, at + 1)
-            lines.append(line)
-        mode = pdfium.FPDFTextObj_GetTextRenderMode(each.handle)
+        mode = read_mode(each.handle)
         if mode == pdfium.FPDF_TEXTRENDERMODE_STROKE:
             pdfium.FPDFPageObj_GetStrokeColor(each.handle, *arguments)
         else:
-            pdfium.FPDFPageObj_GetFillColor(each.handle, *arguments)
+            read_colour(each.handle, *arguments)
         colour = bytes(channels)
         if colour not in is_unlike:
-            is_unlike[colour] = not any(_are_similar(colour, other) for _, other in covers)
+            is_unlike[colour] = not any(_are_similar(colour, other) for other in cover_colours)
         if mode in _CLEAR_MODES or not channels[3]:
-            suspects[at] = _Suspect(each, "invisible")
+            suspects[len(texts)] = _Suspect(each, "invisible")
         elif top - bottom < min_size and read_size(each) < min_size:
-            suspects[at] = _Suspect(each, "tiny")
+            suspects[len(texts)] = _Suspect(each, "tiny")
         elif (
-            left < page_bounds[0] or bottom < page_bounds[1]
-            or right > page_bounds[2] or top > page_bounds[3]
-        ) and not _overlap(bounds, page_bounds, 1 - MIN_OVERLAP):  # fmt: skip
-            suspects[at] = _Suspect(each, "outside")
+            left < page_left or bottom < page_bottom or right > page_right or top > page_top
+        ) and not _overlap(bounds, page_bounds, 1 - MIN_OVERLAP):
+            suspects[len(texts)] = _Suspect(each, "outside")
         elif not is_unlike[colour] or (
             patterns and any(_lies_on(bounds, other) for other in patterns)
         ):
-            ground = next(other for box, other in reversed(covers) if _lies_on(bounds, box))
-            if ground is None or _are_similar(colour, ground):
-                suspects[at] = _Suspect(each, "colour")
+            grounds = (other for box, other in reversed(covers) if _lies_on(bounds, box))
+            if _are_similar(colour, next(grounds, _WHITE)):
+                suspects[len(texts)] = _Suspect(each, "colour")
         elif has_layers and _has_layer(each):
-            suspects[at] = _Suspect(each, "hidden")
+            suspects[len(texts)] = _Suspect(each, "hidden")
+        texts.append(each)
     if len(covers) > MAX_COVERS:
         for at, each in enumerate(texts):
             suspects.setdefault(at, _Suspect(each, "covered"))
@@ -235,10 +227,29 @@ def _find_suspects(
     return list(suspects.values()), pictures
 
 
-def _is_filled(path: PageObject) -> bool:
-    mode, has_stroke = ctypes.c_int(), ctypes.c_int()
+def _find_colour_reader(path: PageObject) -> Any:
+    """What reads the colour of a shape; None for one that covers nothing, such as a thin frame."""
+    mode, has_stroke, width = ctypes.c_int(), ctypes.c_int(), ctypes.c_float()
     pdfium.FPDFPath_GetDrawMode(path.handle, mode, has_stroke)
-    return bool(mode.value)
+    if mode.value:
+        return pdfium.FPDFPageObj_GetFillColor
+    pdfium.FPDFPageObj_GetStrokeWidth(path.handle, width)
+    is_thick = has_stroke.value and width.value > MIN_THICKNESS
+    return pdfium.FPDFPageObj_GetStrokeColor if is_thick else None
+
+
+def _add_lines(lines: list[_Line], texts: Sequence[PageObject]) -> None:
+    """Add the texts that are in no line yet."""
+    line = lines[-1] if lines else None
+    for at in range(line.end if line else 0, len(texts)):
+        left, bottom, right, top = texts[at].bounds
+        if line and line.bottom < top and bottom < line.top:
+            line.left, line.right = min(line.left, left), max(line.right, right)
+            line.bottom, line.top = min(line.bottom, bottom), max(line.top, top)
+            line.end = at + 1
+        else:
+            line = _Line(left, bottom, right, top, at, at + 1)
+            lines.append(line)
 
 
 def _list_overlapping(

@@ -159,6 +159,13 @@ class PdfMaker:
         self._canvas.rect(55, y - 6, 485, 20, stroke=0, fill=1)
         self._canvas.setFillGray(0)
 
+    def covered_by_a_line(self) -> None:
+        y = self._next_line()
+        self._canvas.drawString(60, y, self._hide("covered"))
+        self._canvas.setLineWidth(20)
+        self._canvas.line(50, y + 4, 560, y + 4)
+        self._canvas.setLineWidth(1)
+
     def covered_by_a_picture(self) -> None:
         y = self._next_line()
         self._canvas.drawString(60, y, self._hide("covered"))
@@ -259,7 +266,8 @@ VISIBLE: list[Callable[[PdfMaker], None]] = [
 ]  # fmt: skip
 UNSEEN: list[Callable[[PdfMaker], None]] = [
     PdfMaker.invisible, PdfMaker.in_the_colour_of_the_page, PdfMaker.in_the_colour_of_a_shape,
-    PdfMaker.covered_by_a_shape, PdfMaker.covered_by_a_picture, PdfMaker.partly_covered,
+    PdfMaker.covered_by_a_shape, PdfMaker.covered_by_a_line, PdfMaker.covered_by_a_picture,
+    PdfMaker.partly_covered,
     PdfMaker.outside_the_page, PdfMaker.tiny, PdfMaker.invisible_in_a_form,
 ]  # fmt: skip
 
