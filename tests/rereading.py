@@ -33,7 +33,7 @@ class NewerReader:
         self.error: Exception | None = None
         self.before: Callable[[], object] = lambda: None
         monkeypatch.setattr(reading, "parse_file", self.parse_file)
-        monkeypatch.setattr(reading, "describe_reader", lambda file_name, media_type: "strata 2")
+        monkeypatch.setattr(reading, "describe_reader", lambda file_name, media_type: "strata 3")
 
     def parse_file(self, path: Any, *, file_name: str, **options: Any) -> ParsedDocument:
         self.read.append(file_name)

@@ -27,7 +27,7 @@ MAX_SHOWN_PAGES = 10
 # Why text is not seen.
 REASONS = {
     "hidden": "marked as hidden in the file",
-    "deleted": "deleted, with changes tracked, or struck out",
+    "deleted": "deleted or struck out",
     "invisible": "drawn invisibly",
     "colour": "in the colour of what is behind it",
     "covered": "below a picture or a shape",

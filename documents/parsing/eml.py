@@ -29,6 +29,7 @@ _QUOTED_FROM = re.compile(rb"^>(>*From )", re.M)
 _WORD = re.compile(r"[^\W_]+")
 _ADDRESS = re.compile(r"https?://\S+|<[^<>\s]{1,500}>")
 MAX_LOST_SHARE = 0.2  # of the words of a body, which its plain form may lack
+_VIEWERS = {"html", "browser", "viewer", "webmail"}  # so in most languages
 MAX_STUB_WORDS = 30  # of a plain form that only tells to view the other one
 
 
@@ -174,7 +175,7 @@ def _says_more(rich: list[Block], plain: list[Block]) -> bool:
         for blocks in (rich, plain)
     )
     lost_count = len(words - plain_words)
-    is_stub = len(plain_words) <= MAX_STUB_WORDS and "html" in plain_words
+    is_stub = len(plain_words) <= MAX_STUB_WORDS and not _VIEWERS.isdisjoint(plain_words)
     return lost_count > MAX_LOST_SHARE * len(words) and (
         is_stub or lost_count > len(plain_words - words)
     )

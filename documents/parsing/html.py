@@ -228,6 +228,8 @@ class HtmlText:
 
     def _add_input(self, attributes: dict[str, str]) -> None:
         kind = attributes.get("type", "text").lower()
+        if "role" in attributes:  # a button that a program made of it
+            return
         if kind in {"checkbox", "radio"}:
             self._parts.append(" [x] " if "checked" in attributes else " [ ] ")
         elif kind not in _WITHOUT_VALUE:
@@ -267,8 +269,8 @@ class HtmlText:
 
     def _end_inline(self, tag: str) -> None:
         """Rewrite what is raised or lowered, and the marks of notes and of places."""
-        element = self._inline.pop()
-        if element.block != self._block:
+        element = self._inline.pop() if self._inline else None
+        if element is None or element.block != self._block:
             return  # it holds several blocks
         text = "".join(self._parts[element.start :])
         outer = self._inline[-1] if self._inline else None
@@ -282,6 +284,8 @@ class HtmlText:
             is_note |= outer is not None and outer.has_link and outer.start == element.start
         if is_note and (mark := _NOTE_MARK.fullmatch(text.strip())):
             self._parts[element.start :] = [f" [{mark[1]}]"]
+        elif tag == "sup" and text.lstrip().startswith("["):  # as Wikipedia's notes
+            self._parts.insert(element.start, " ")
         elif tag in _RAISED_TAGS and len(text) <= MAX_RAISED_CHARS and "\n" not in text:
             before = self._parts[element.start - 1] if element.start else ""
             if not (before[-1:].isdigit() and _ORDINAL.fullmatch(text)):  # as in 21st

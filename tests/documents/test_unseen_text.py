@@ -50,7 +50,7 @@ class TestPage:
             },
             {
                 "reason": "deleted",
-                "detail": "deleted, with changes tracked",
+                "detail": "deleted or struck out",
                 "char_count": len(DELETED),
             },
         ]

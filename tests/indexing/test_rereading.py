@@ -91,7 +91,7 @@ def document_of(build: IndexBuild, artifact: Artifact) -> IndexedDocument:
 
 class TestOutdatedArtifacts:
     def test_are_none_while_the_readers_are_the_same(self, documents):
-        assert documents[0].reader == "strata 1"
+        assert documents[0].reader == "strata 2"
         assert find_outdated_artifacts("plain", 0) == []
 
     def test_are_those_of_a_release_that_did_not_name_readers(self, documents):
@@ -112,7 +112,7 @@ class TestOutdatedArtifacts:
 
     def test_are_those_of_which_another_build_has_a_later_reading(self, complete, documents):
         """A new build would see it, whatever has read it."""
-        Artifact.objects.update(reader="strata 2")
+        Artifact.objects.update(reader="strata 3")
 
         assert find_outdated_artifacts("plain", 0) == [documents[0].pk]
         assert find_outdated_artifacts("plain", 1) == []
@@ -203,7 +203,7 @@ class TestNewBuild:
         assert not Reading.objects.filter(artifact=granite).exists()
         assert Page.every_reading.filter(artifact=granite).count() == 1
         granite.refresh_from_db()
-        assert granite.reader == "strata 2"
+        assert granite.reader == "strata 3"
 
     def test_copies_the_vectors_of_a_text_that_did_not_change(self, begun, embedder):
         embedder.embedded.clear()
@@ -247,7 +247,7 @@ class TestPromotion:
         lifecycle.promote_build(complete)
 
         heron.refresh_from_db()
-        assert (text_of(heron), heron.reader) == (NEW, "strata 2")
+        assert (text_of(heron), heron.reader) == (NEW, "strata 3")
         assert ask("plain") == NEW_HITS
         assert ask(build) == OLD_HITS  # the standby
         assert find_outdated_artifacts("plain", live().reading) == []
@@ -255,7 +255,7 @@ class TestPromotion:
         lifecycle.roll_back_index("plain")
 
         heron.refresh_from_db()
-        assert (text_of(heron), heron.reader) == (OLD, "strata 1")
+        assert (text_of(heron), heron.reader) == (OLD, "strata 2")
         assert ask("plain") == OLD_HITS
         assert ask(complete) == NEW_HITS
         for each in (build, complete):

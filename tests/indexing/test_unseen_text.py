@@ -104,7 +104,7 @@ class TestIndexWithUnseenText:
         assert [(each.heading, each.text) for each in page.sources.order_by("ordinal")] == [
             ("", OFFER),
             ("Not seen on the page: marked as hidden in the file", SECRET),
-            ("Not seen on the page: deleted, with changes tracked", DELETED),
+            ("Not seen on the page: deleted or struck out", DELETED),
         ]
 
     def test_reads_only_documents_with_unseen_text_anew(self, specs, offer, build):

@@ -274,7 +274,7 @@ EXAMPLES: dict[Any, Any] = {
     types.Page: {
         **PAGE, "artifact_id": ARTIFACT["id"], "text": HIT["text"],
         "unseen": [
-            {"reason": "deleted", "detail": "deleted, with changes tracked", "char_count": 32}
+            {"reason": "deleted", "detail": "deleted or struck out", "char_count": 32}
         ],
         "unseen_start": None,
         "unreadable_count": 0,

@@ -185,7 +185,7 @@ class TestAddedReader:
         assert describe_reader("a.PLAY", "application/octet-stream") == (
             "added_readers:ScreenplayReader 1"
         )
-        assert describe_reader("a.docx", "text/plain") == "strata 1"
+        assert describe_reader("a.docx", "text/plain") == "strata 2"
 
     @pytest.mark.parametrize("suffix", ["broken", "attribute"])
     def test_refuses_the_file_if_it_fails(self, refusal, suffix):

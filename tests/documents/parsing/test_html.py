@@ -28,6 +28,7 @@ class TestRaisedText:
             ("in 2025<a href='#n1'><sup>[1]</sup></a>.", "in 2025 [1]."),
             ("in 2025<a role='doc-noteref' href='n.xhtml#n1'>1</a>.", "in 2025 [1]."),
             ("in 2025<sup>1</sup>.", "in 2025¹."),
+            ("in 2025<sup>[<i>citation needed</i>]</sup>.", "in 2025 [citation needed]."),
             ("<a href='#area'>Area in m<sup>2</sup></a>", "Area in m²"),
             ("<sup>A whole paragraph that an author wrote small and raised</sup>", "A whole"),
         ],
@@ -134,7 +135,8 @@ class TestForms:
             "<label>Berth <input value='B-17'></label> is <select><option>free"
             "<option selected>taken</select>. <input type=checkbox checked> Crane"
             "<input type=checkbox> Water<input type=hidden value=token>"
-            "<input type=password value=secret><input type=submit value=Send>"
+            "<input type=checkbox role=button><input type=password value=secret>"
+            "<input type=submit value=Send>"
         )
 
         assert read(source) == "Berth B-17 is taken . [x] Crane [ ] Water"
