@@ -77,6 +77,8 @@ SEARCHES = re.compile(
     r"api/v1/(search/|ask\b|indexes/<str:index>/(tools/|evidence/related|embed)"
     r"|concepts/<uuid:concept_id>/evidence)|mcp/?$"
 )
+# Read by those who look after documents.
+UNSEEN = re.compile(r"api/v1/artifacts/[^ ]*/unseen/?$")
 # About an index as a whole, not about single documents.
 WHOLE_INDEX = re.compile(
     r".* api/v1/(verify|reconcile|regenerate|evaluations|work)\b|DELETE api/v1/indexes/<index>/$"
@@ -100,6 +102,8 @@ ROUTES_OF_SESSIONS = [route for route in ROUTES if route.path not in ONLY_FOR_KE
 def expected_scope(route: Route) -> Scope:
     if MANAGING.match(str(route)):
         return Scope.MANAGE
+    if UNSEEN.match(route.path):
+        return Scope.WRITE
     if route.method == "get" or SEARCHES.match(route.path):
         return Scope.SEARCH
     return Scope.WRITE
