@@ -168,9 +168,7 @@ class QuoteQuerySet(models.QuerySet["Instance"]):
 
 class Instance(models.Model):
     """A quote of a concept. While its source is unchanged, always:
-    ``source.text[start_offset:end_offset] == quote``.
-
-    The name of the class is that of its table, which backups and rights in the admin name."""
+    ``source.text[start_offset:end_offset] == quote``. Backups and rights name it as the table."""
 
     index_path = "concept__index"
 
