@@ -39,9 +39,11 @@ _INLINE_TAGS = {"a", "sup", "sub"}
 _RAISED_TAGS = {"sup": raise_text, "sub": lower_text}
 MAX_RAISED_CHARS = 40
 _ORDINAL = re.compile(r"[^\W\d_]{2,4}")
+_SIGNS = re.compile(r"[^\w+−=()-]+")  # such as ® and *, which are small or raised themselves
 _NOTE_MARK = re.compile(r"[\[(]?(\w{1,4}|[*†‡§]+)[\])]?")
 # Of links to the place at which they stand, and from a note back to its mark.
-_PERMALINK = re.compile(r"[\s¶#§^🔗⚓↑↩↵⤴\ufe0e\ufe0f]+")
+_PERMALINK = re.compile(r"[\s¶^🔗⚓↑↩↵⤴\ufe0e\ufe0f]+")
+_PERMALINK_OF_HEADING = re.compile(r"[\s#§]+")
 _SAYS_NOTHING = re.compile(  # as the text in place of an image
     r"\W*|(?:image|img|picture|photo|graphic|icon|logo|spacer|bild|foto)\d*"
     r"|\S+\.(?:png|jpe?g|gif|svg|webp|bmp|tiff?|avif)",
@@ -49,6 +51,7 @@ _SAYS_NOTHING = re.compile(  # as the text in place of an image
 )
 _NO_WORD = re.compile(r"\W+")
 MAX_COMPARED_ALTS = 20  # of one block
+MAX_CAPTION_CHARS = 2_000
 _WITHOUT_VALUE = {"hidden", "password", "submit", "button", "reset", "file", "image", "color"}
 _BLOCK_TAGS = {
     "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details",
@@ -193,7 +196,7 @@ class HtmlText:
         if self._last_formula and attributes.get("aria-hidden") == "true" and tag != "img":
             return Skipped()
         maker = _WHOLE_TAGS.get(tag)
-        return maker() if maker else None
+        return maker() if maker and "multiple" not in attributes else None
 
     def _end_whole(self, whole: Skipped) -> None:
         """Write what an element that ended stands for."""
@@ -276,7 +279,10 @@ class HtmlText:
         outer = self._inline[-1] if self._inline else None
         is_note = element.is_note
         if tag == "a":
-            if element.has_link and text and _PERMALINK.fullmatch(text):
+            is_permalink = _PERMALINK.fullmatch(text) or (
+                self._level and _PERMALINK_OF_HEADING.fullmatch(text)
+            )
+            if element.has_link and is_permalink:
                 del self._parts[element.start :]
             elif element.has_link and outer is not None and outer.start == element.start:
                 self._inline[-1] = outer._replace(is_note=True)
@@ -288,7 +294,8 @@ class HtmlText:
             self._parts.insert(element.start, " ")
         elif tag in _RAISED_TAGS and len(text) <= MAX_RAISED_CHARS and "\n" not in text:
             before = self._parts[element.start - 1] if element.start else ""
-            if not (before[-1:].isdigit() and _ORDINAL.fullmatch(text)):  # as in 21st
+            is_ordinal = before[-1:].isdigit() and _ORDINAL.fullmatch(text)  # as in 21st
+            if not is_ordinal and not _SIGNS.fullmatch(text):
                 self._parts[element.start :] = [_RAISED_TAGS[tag](text)]
 
     def data(self, data: str) -> None:
@@ -368,7 +375,7 @@ class HtmlText:
         it is the other way round, the block before is dropped."""
         was_alt, self._was_alt = self._was_alt, self._takes_alt
         above = self.blocks[-1] if self.blocks else None
-        if above is None or above.level:
+        if above is None or above.level or len(above.text) > MAX_CAPTION_CHARS:
             return False
         if was_alt and _fold(above.text) in _fold(text):
             self.blocks.pop()

@@ -18,7 +18,7 @@ _WRAPPED_TEX = re.compile(r"\{\\(?:display|text)style\b\s*(.*)\}", re.DOTALL)
 _FORMS = {
     "mfrac": "{%s}/{%s}", "msup": "%s^{%s}", "mover": "%s^{%s}", "msub": "%s_{%s}",
     "munder": "%s_{%s}", "msubsup": "%s_{%s}^{%s}", "munderover": "%s_{%s}^{%s}",
-    "mroot": "√{%s}[%s]", "msqrt": "√{%s}", "mtr": "%s; ", "mfenced": "(%s)",
+    "mroot": "√{%s}[%s]", "msqrt": "√{%s}", "mtd": "%s ", "mtr": "%s; ", "mfenced": "(%s)",
 }  # fmt: skip
 
 

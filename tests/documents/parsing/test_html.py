@@ -23,6 +23,7 @@ class TestRaisedText:
             ("10<sup>6</sup> events on 12 m<sup>2</sup>", "10⁶ events on 12 m²"),
             ("10<sup>&minus;3</sup> of CO<sub>2</sub>", "10⁻³ of CO₂"),
             ("x<sup>a, b</sup>", "x^(a, b)"),
+            ("Strata<sup>®</sup> of Na<sup>+</sup>, free<sup>*</sup>", "Strata® of Na⁺, free*"),
             ("the 21<sup>st</sup> time", "the 21st time"),
             ("in 2025<sup><a href='#n1'>1</a></sup>.", "in 2025 [1]."),
             ("in 2025<a href='#n1'><sup>[1]</sup></a>.", "in 2025 [1]."),
@@ -51,6 +52,7 @@ class TestMarks:
 
     def test_that_link_elsewhere_stay(self):
         assert read("See <a href='https://x.example/a#b'>#</a> 7 ¶ 3") == "See # 7 ¶ 3"
+        assert read("<a href='#4'>§</a> 4 and <a href='#n'>#</a> 5") == "§ 4 and # 5"
 
 
 class TestReadings:
@@ -103,6 +105,7 @@ class TestFormulas:
             ("<mi>h</mi><mo>=</mo><mi>a</mi><mi>t</mi>", "$h=at$"),
             ("<mfrac><mi>a</mi><mrow><mi>b</mi><mo>+</mo><mn>12</mn></mrow></mfrac>",
              "${a}/{b+12}$"),
+            ("<mtable><mtr><mtd><mi>a</mi></mtd><mtd><mn>1</mn></mtd></mtr></mtable>", "$a 1$"),
             ("<msqrt><mi>a</mi><mo>+</mo><mi>b</mi></msqrt>", "$√{a+b}$"),
             ("<semantics><mi>E</mi><annotation encoding='application/x-tex'>E=mc^2"
              "</annotation></semantics>", "$E=mc^2$"),
