@@ -27,6 +27,7 @@ SLOW = (
 # Where tests that ask the database or the store run on servers, too.
 ON_SERVERS = (
     "tests/access/",
+    "tests/answers/",
     "tests/audit/",
     "tests/concepts/",
     "tests/core/",
