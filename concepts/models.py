@@ -308,10 +308,8 @@ class Relationship(models.Model):
     def find_quotes(self) -> list[Instance]:
         """The first quote of each of its concepts, if possible from one source that quotes both."""
         quotes = Instance.objects.not_lost().select_related("artifact", "source")
-        of_source, of_target = (
-            quotes.filter(concept=self.source_id),
-            quotes.filter(concept=self.target_id),
-        )
+        of_source = quotes.filter(concept=self.source_id)
+        of_target = quotes.filter(concept=self.target_id)
         both = of_target.filter(source=OuterRef("source")).order_by()
         of_source = of_source.alias(is_apart=~Exists(both))
         first = of_source.order_by("is_apart", "created_at", "pk").first()

@@ -122,12 +122,12 @@ def render_paths(paths: Sequence[ConceptPath]) -> list[dict[str, Any]]:
 def render_shared(found: SharedContext) -> dict[str, Any]:
     return {
         "index": found.concepts[0].index,
-        "concepts": [_render_label(concept) for concept in found.concepts],
+        "concepts": [render_label(concept) for concept in found.concepts],
         "relationships": [render_relationship(edge) for edge in found.edges],
         "neighbours": [
             {
-                **_render_label(each.concept),
-                "concepts": [_render_label(concept) for concept in each.given],
+                **render_label(each.concept),
+                "concepts": [render_label(concept) for concept in each.given],
                 "relationships": [render_relationship(edge) for edge in each.edges],
             }
             for each in found.neighbours
@@ -144,18 +144,18 @@ def render_shared(found: SharedContext) -> dict[str, Any]:
     }
 
 
-def _render_label(concept: Concept) -> dict[str, Any]:
+def render_label(concept: Concept) -> dict[str, Any]:
     return {"id": str(concept.pk), "label": concept.label}
 
 
 def _render_quoted_concept(instance: Instance) -> dict[str, Any]:
-    return {**_render_label(instance.concept), "evidence": render_quote(instance)}
+    return {**render_label(instance.concept), "evidence": render_quote(instance)}
 
 
 def render_emergent_pair(pair: EmergentPair, bridges: Sequence[Bridge] = ()) -> dict[str, Any]:
     """``id`` and ``found_at`` are null if the pair is not stored. ``similarities`` of a bridge: to
     the first concept and to the second."""
-    ends = [_render_label(end) for end in (pair.first, pair.second)]
+    ends = [render_label(end) for end in (pair.first, pair.second)]
     return {
         "id": None if pair.found_at is None else str(pair.pk),
         "index": pair.first.index,

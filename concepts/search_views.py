@@ -99,8 +99,8 @@ class ConceptKnowledgeViewSet(viewsets.ViewSet):
         return Response(answers.render_shared(found))
 
     def _respond(self, concept: Concept, **content: Any) -> Response:
-        named = {"id": str(concept.pk), "label": concept.label}
-        return Response({"index": concept.index, "concept": named, **content})
+        named = {"index": concept.index, "concept": answers.render_label(concept)}
+        return Response(named | content)
 
 
 class SimilarSourcesView(APIView):
