@@ -23,6 +23,7 @@ from core.serializers import (
 )
 from core.text import clean_text, hash_text, normalise
 from documents.groups import MAX_GROUPS
+from documents.hooks import read_document_fields
 from documents.identity import IfExists
 from documents.index_catalog import IndexingProgress, get_catalog
 from documents.models import Artifact, Page
@@ -421,6 +422,7 @@ def render_artifacts(
         .values_list("artifact")
         .annotate(Count("pk"))
     )
+    more = read_document_fields(artifacts, grant)
     rendered = []
     for artifact in artifacts:
         nodes = progress.get(artifact.pk, IndexingProgress())
@@ -461,6 +463,7 @@ def render_artifacts(
                 "searchable_at": nodes.searchable_at,
                 "created_at": artifact.created_at,
                 "updated_at": artifact.updated_at,
+                **more[artifact.pk],
             }
         )
     return rendered

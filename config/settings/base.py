@@ -46,6 +46,7 @@ INSTALLED_APPS = [
     "spaces.apps.SpacesConfig",
     "concepts.apps.ConceptsConfig",
     "backup.apps.BackupConfig",
+    "copies.apps.CopiesConfig",
     "processing.apps.ProcessingConfig",
     "evaluation.apps.EvaluationConfig",
     "evidence.apps.EvidenceConfig",

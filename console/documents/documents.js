@@ -75,14 +75,19 @@ function showDocuments({ results, count }, offset) {
 }
 
 function documentElement(artifact) {
-  const { id, title, file_name: fileName, status, error, warnings, pages, updated_at: changed } = artifact;
+  const { id, title, file_name: fileName, status, error, warnings, pages, updated_at: changed, near_duplicates: copies } = artifact;
   const link = linkElement(title || "Untitled", `documents/${id}/`);
   link.dir = "auto";
   const notes = [...(error ? [error] : []), ...warnings].map((each) =>
     element("p", { className: `note ${status}` }, describeProblem(each)),
   );
   return rowElement(
-    [link, fileName && fileName !== title ? element("p", { className: "file" }, fileName) : null, ...notes],
+    [
+      link,
+      fileName && fileName !== title ? element("p", { className: "file" }, fileName) : null,
+      ...notes,
+      copies ? element("p", { className: "file" }, `${countOf(copies, "other document")} ${copies === 1 ? "is a near copy" : "are near copies"} of it.`) : null,
+    ],
     element("td", { className: `state ${status}` }, describeState(artifact)),
     pages,
     element("td", { className: "date" }, formatTime(changed)),

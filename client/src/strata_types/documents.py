@@ -116,6 +116,8 @@ class Artifact(TypedDict):
     """Since when searches can find it."""
     created_at: str
     updated_at: str
+    near_duplicates: NotRequired[int]
+    """How many other documents of its index are near copies of it."""
 
 
 class ReplacedContent(TypedDict):
@@ -128,6 +130,14 @@ class ReplacedContent(TypedDict):
     updated_at: str
 
 
+class HitArtifact(TypedDict):
+    id: str
+    title: str
+    external_id: str | None
+    file_name: str | None
+    """Of the original; empty for a text given without a file."""
+
+
 class WrittenArtifact(Artifact):
     verdict: Literal["added", "unchanged", "revised"]
     replaced: ReplacedContent | None
@@ -136,6 +146,22 @@ class WrittenArtifact(Artifact):
 
 class ArtifactList(AnyList):
     results: list[Artifact]
+
+
+class NearCopy(HitArtifact):
+    updated_at: str
+
+
+class DuplicateGroup(TypedDict):
+    """Documents that are near copies of each other."""
+
+    count: int
+    documents: list[NearCopy]
+    """The newest first; 50 at most."""
+
+
+class DuplicateGroupList(AnyList):
+    results: list[DuplicateGroup]
 
 
 class PageInfo(TypedDict):
@@ -283,14 +309,6 @@ class Summary(TypedDict):
 
 
 # --- Parts that hits name --------------------------------------------------------------------
-
-
-class HitArtifact(TypedDict):
-    id: str
-    title: str
-    external_id: str | None
-    file_name: str | None
-    """Of the original; empty for a text given without a file."""
 
 
 class HitPage(TypedDict):

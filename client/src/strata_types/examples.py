@@ -48,6 +48,7 @@ ARTIFACT: types.Artifact = {
     "groups": ["keepers"], "is_held": False, "revision": 42, "status": "ready", "error": None,
     "warnings": [], "pages": 12, "ocr": None, "nodes": {"pending": 0, "synced": 87, "failed": 0},
     "indexed_revision": 42, "searchable_at": AT, "created_at": AT, "updated_at": AT,
+    "near_duplicates": 0,
 }
 PAGE: types.PageInfo = {
     "id": HIT["page"]["id"],
@@ -279,6 +280,9 @@ EXAMPLES: dict[Any, Any] = {
         "unseen_start": None,
         "unreadable_count": 0,
     },
+    types.DuplicateGroupList: _list(
+        {"count": 2, "documents": [{**HIT["artifact"], "updated_at": AT}]}
+    ),
     types.UnseenTextList: _list({"reason": "deleted", "text": "The lamp is lit an hour earlier."}),
     types.PageList: _list(PAGE),
     types.Embeddings: {

@@ -1,0 +1,42 @@
+"""Reads groups of near copies. A document that a request may not see is in none of its groups."""
+
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Count, QuerySet
+
+from access.grants import Grant
+from copies.models import Sketch
+from documents.models import Artifact
+
+
+def find_groups(index: str, grant: Grant) -> QuerySet[Sketch, dict[str, Any]]:
+    """The groups of an index, each with the number of its visible documents, the largest first."""
+    groups = _visible(grant).filter(artifact__index=index).values("group")
+    return groups.annotate(count=Count("pk")).filter(count__gt=1).order_by("-count", "group")
+
+
+def list_documents(groups: Sequence[UUID], grant: Grant) -> dict[UUID, list[Artifact]]:
+    """The visible documents of these groups, the newest first."""
+    found: dict[UUID, list[Artifact]] = {group: [] for group in groups}
+    rows = _visible(grant).filter(group__in=groups).select_related("artifact")
+    for row in rows.order_by("-artifact__updated_at", "pk"):
+        found[row.group].append(row.artifact)
+    return found
+
+
+def count_near_copies(artifacts: Sequence[Artifact], grant: Grant) -> dict[UUID, dict[str, Any]]:
+    """``near_duplicates`` of each document: how many other visible documents are in its group."""
+    own = Sketch.objects.filter(pk__in=[artifact.pk for artifact in artifacts])
+    groups = dict(own.values_list("pk", "group"))
+    rows = _visible(grant).filter(group__in=set(groups.values())).values("group")
+    counts = dict(rows.annotate(count=Count("pk")).order_by().values_list("group", "count"))
+    return {
+        artifact.pk: {"near_duplicates": max(counts.get(groups.get(artifact.pk), 1) - 1, 0)}
+        for artifact in artifacts
+    }
+
+
+def _visible(grant: Grant) -> QuerySet[Sketch]:
+    return Sketch.objects.filter(artifact__in=Artifact.objects.visible_to(grant))
