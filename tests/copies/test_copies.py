@@ -59,7 +59,7 @@ class TestGroups:
 
     def test_join_where_a_document_is_like_several(self):
         words = [f"word{chr(97 + number // 26)}{chr(97 + number % 26)}" for number in range(200)]
-        left, right = " ".join(words[:-14]), " ".join(words[14:])
+        left, right = " ".join(words[:-30]), " ".join(words[30:])
         add(left, title="Left")
         add(right, title="Right")
         assert list_groups() == []

@@ -214,6 +214,7 @@ def _read_documents(ids: SimpleNamespace) -> Iterator[Call]:
     yield Call("list_changes", status=404, at={"artifact_id": UNKNOWN_ID})
     yield Call("list_pages")
     yield Call("read_unseen_text")
+    yield Call("list_duplicates")
     yield Call("read_page")
     yield Call("read_page", status=404, at={"page_index": 7})
     yield Call("draw_page", status=404)

@@ -15,6 +15,7 @@ from concepts.emergent_pairs import update_emergent_pairs
 from concepts.models import EmergentPair
 from concepts.quotes import add_quote
 from concepts.services import create_concept, create_relationship_type, relate_concepts
+from copies.sketching import sketch_due_documents
 from documents.models import Artifact, Page, Source
 from documents.originals import save_incoming_file
 from documents.reading import parse_artifact
@@ -111,6 +112,7 @@ def _fill() -> Tenants:
     _fill_spaces(filled)
     _fill_knowledge(filled)
     _fill_evidence(filled)
+    sketch_due_documents()
     for tenant in TENANTS:
         of_tenant = Page.objects.filter(artifact__groups=[tenant])
         of_tenant.update(unseen=[[canary(tenant), "hidden"]], warnings=["hidden_text"])

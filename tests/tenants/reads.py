@@ -78,6 +78,7 @@ LISTS: dict[str, dict[str, Any]] = {
     "judgements/": {"limit": 100},
     "indexes/full/tools/": {},
     "indexes/full/facets": {"limit": 100},
+    "indexes/full/duplicates/": {"limit": 100},
 }
 
 # MCP tool -> the name of the id it takes, and further arguments.
