@@ -11,7 +11,7 @@ from copies.models import Sketch
 from documents.models import Artifact
 
 
-def find_groups(index: str, grant: Grant) -> QuerySet[Sketch, dict[str, Any]]:
+def find_groups(index: str, grant: Grant) -> QuerySet[Any, Any]:
     """The groups of an index, each with the number of its visible documents, the largest first."""
     groups = _visible(grant).filter(artifact__index=index).values("group")
     return groups.annotate(count=Count("pk")).filter(count__gt=1).order_by("-count", "group")
@@ -33,7 +33,7 @@ def count_near_copies(artifacts: Sequence[Artifact], grant: Grant) -> dict[UUID,
     rows = _visible(grant).filter(group__in=set(groups.values())).values("group")
     counts = dict(rows.annotate(count=Count("pk")).order_by().values_list("group", "count"))
     return {
-        artifact.pk: {"near_duplicates": max(counts.get(groups.get(artifact.pk), 1) - 1, 0)}
+        artifact.pk: {"near_duplicates": counts.get(groups.get(artifact.pk, artifact.pk), 1) - 1}
         for artifact in artifacts
     }
 

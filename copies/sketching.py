@@ -113,5 +113,5 @@ def pack(signature: Sequence[int]) -> bytes:
     return struct.pack(f"<{len(signature)}I", *signature)
 
 
-def unpack(stored: bytes) -> tuple[int, ...]:
+def unpack(stored: bytes | memoryview) -> tuple[int, ...]:
     return struct.unpack(f"<{len(stored) // 4}I", bytes(stored))
