@@ -12,6 +12,7 @@ from functools import cache
 from typing import Final
 
 GENERAL: Final = "General"
+MAX_CODE_CHARS: Final = 255  # of a format, as in Excel
 # The formats that every file has without saying so.
 BUILT_IN: Final = {
     1: "0", 2: "0.00", 3: "#,##0", 4: "#,##0.00", 5: '"$"#,##0', 6: '"$"#,##0', 7: '"$"#,##0.00',
@@ -44,7 +45,7 @@ def format_value(value: float, code: str, *, is_1904: bool = False) -> str:
     """Nothing if the format hides the value; a date that no calendar has as a number."""
     if code == GENERAL or not code:
         return format_general(value)
-    sections = _read_sections(code)
+    sections = _read_sections(code[:MAX_CODE_CHARS])
     section, is_negative_section = _choose(value, sections)
     if any(kind in {"date", "elapsed"} for kind, _ in section):
         try:
@@ -58,7 +59,7 @@ def format_value(value: float, code: str, *, is_1904: bool = False) -> str:
 
 def format_text(text: str, code: str) -> str:
     """Text in a cell with this format."""
-    sections = _read_sections(code) if code not in {"", GENERAL, "@"} else ()
+    sections = _read_sections(code[:MAX_CODE_CHARS]) if code not in {"", GENERAL, "@"} else ()
     if len(sections) < 4:
         return text
     return "".join(
@@ -128,7 +129,7 @@ def _write_number(value: float, section: Sequence[Token]) -> str:
     digits = [at for at, (kind, _) in enumerate(section) if kind == "digit"]
     if not digits:
         return "".join(text for kind, text in section if kind != "condition")
-    with localcontext(prec=400):
+    with localcontext(prec=800):
         scaled = Decimal(repr(float(value))).scaleb(
             2 * sum(each == ("other", "%") for each in section)
         )

@@ -37,6 +37,7 @@ from text.superscripts import join_shifted
 
 _CHECKBOXES = str.maketrans({"\u2610": "[ ]", "\u2611": "[x]", "\u2612": "[x]"})
 _PAGE_FIELD = re.compile(r"\s*(PAGE|NUMPAGES|SECTIONPAGES)\b")
+MAX_COLUMNS = 63  # of a table, as Word's
 _PARAGRAPH, _TABLE, _RUN = qn("w:p"), qn("w:tbl"), qn("w:r")
 _TEXTS = {qn("w:t"), qn("w:delText")}
 _FORMULAS = {qn("m:oMath"), qn("m:oMathPara")}
@@ -316,13 +317,14 @@ class WordReader:
                 unseen.append(UnseenText("\t".join(texts), reason))
                 continue
             before = 0 if properties is None else int(read_value(properties, "w:gridBefore") or 0)
+            before = min(before, MAX_COLUMNS)
             is_header = properties is not None and is_on(properties, "w:tblHeader")
             filled.append(Row([""] * before, is_header=is_header))
             for cell, blocks in row:
                 column = len(filled[-1])
                 merged = cell.find(f"{qn('w:tcPr')}/{qn('w:vMerge')}")
                 span = cell.find(f"{qn('w:tcPr')}/{qn('w:gridSpan')}")
-                count = 1 if span is None else int(span.get(qn("w:val"), "1"))
+                count = 1 if span is None else min(int(span.get(qn("w:val"), "1")), MAX_COLUMNS)
                 text = join_in_cell(blocks)
                 is_continued = merged is not None and merged.get(qn("w:val")) != "restart"
                 if is_continued and len(filled) > 1:  # merged with the cell above

@@ -32,6 +32,7 @@ from documents.parsing.html import HtmlText
 from documents.parsing.opendocument_styles import Counter, Style, Styles, qn
 from text.superscripts import join_shifted
 
+MAX_COLUMNS = 2**14
 MAX_REPEATED_CELLS = 100  # of one text; spreadsheets repeat empty cells to their last column
 _HEADERS = [qn(f"style:header{page}") for page in ("", "-left", "-first")]
 _FOOTERS = [qn(f"style:footer{page}") for page in ("", "-left", "-first")]
@@ -316,7 +317,9 @@ class _Reader:
                 column += count
                 if not is_covered:
                     rows_spanned = _read_count(cell, "table:number-rows-spanned")
-                    columns_spanned = _read_count(cell, "table:number-columns-spanned")
+                    columns_spanned = min(
+                        _read_count(cell, "table:number-columns-spanned"), MAX_COLUMNS
+                    )
                     cells += [Cell(text, rows_spanned, columns_spanned)] * min(
                         count, MAX_REPEATED_CELLS
                     )
@@ -352,7 +355,7 @@ def _find_hidden_columns(table: Any) -> set[int]:
     hidden: set[int] = set()
     at = 0
     for column in table.iter(qn("table:table-column")):
-        count = min(_read_count(column, "table:number-columns-repeated"), 2**14)
+        count = min(_read_count(column, "table:number-columns-repeated"), MAX_COLUMNS)
         if column.get(qn("table:visibility"), "visible") != "visible":
             hidden.update(range(at, at + count))
         at += count

@@ -15,6 +15,7 @@ from documents.parsing.drawings import (
 from documents.parsing.ooxml import Package, open_package, qn
 
 _FALSE = {"0", "false"}
+MAX_COLUMNS = 1_000  # of a table
 _TITLES = {"title", "ctrTitle"}
 _NOT_NOTES = {"sldImg", "sldNum", "hdr", "ftr", "dt"}
 
@@ -80,7 +81,7 @@ class _Slide:
                     Cell(
                         "\n".join(read_frame(cell.find(qn("a:txBody")))),
                         int(cell.get("rowSpan", "1")),
-                        int(cell.get("gridSpan", "1")),
+                        min(int(cell.get("gridSpan", "1")), MAX_COLUMNS),
                     )
                     for cell in row.iterchildren(qn("a:tc"))
                     if cell.get("hMerge", "0") in _FALSE and cell.get("vMerge", "0") in _FALSE

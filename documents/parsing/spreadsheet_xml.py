@@ -51,13 +51,15 @@ def _read_rows(
             yield []
         number = start
         cells: list[Cell] = []
+        width = 0
         for cell in row.iterchildren(f"{_SS}Cell"):
             column = min(int(cell.get(f"{_SS}Index", 0)) - 1, MAX_COLUMNS)
-            cells += [Cell("")] * (column - sum(each.column_count for each in cells))
+            cells += [Cell("")] * (column - width)
             text = _read_value(cell, formats)
             down = min(int(cell.get(f"{_SS}MergeDown", 0)), draft.limits.max_pages)
             across = min(int(cell.get(f"{_SS}MergeAcross", 0)), MAX_COLUMNS)
             cells.append(Cell(text, down + 1, across + 1))
+            width = max(width, column) + across + 1
             char_count += len(text) + 1
         draft.check_char_count(char_count + len(cells))
         if row.get(f"{_SS}Hidden") == "1":

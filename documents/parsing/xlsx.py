@@ -14,6 +14,7 @@ from typing import IO, Any
 
 from lxml import etree
 
+from documents.exceptions import Unparsable
 from documents.parsing.blocks import Row, format_sheet
 from documents.parsing.document import DocumentDraft, UnseenText
 from documents.parsing.drawings import read_alternative_text, read_frame, read_references
@@ -25,6 +26,7 @@ from text.superscripts import join_shifted
 _RELATIVE = re.compile(r'"[^"]*"|(?<![\w.$!\'])(\$?)([A-Z]{1,3})(\$?)(\d+)(?![\w(])')
 _LINK = re.compile(r'HYPERLINK\("[^"]*"[,;]\s*"([^"]*)"\)', re.IGNORECASE)
 _FALSE = {None, "0", "false"}
+MAX_COLUMNS = 2**14
 
 
 def read(path: Path, draft: DocumentDraft) -> None:
@@ -115,7 +117,7 @@ class _Sheet:
                     first, _, last = element.get("ref", "").partition(":")
                     merged.append((*_find_place(first), *_find_place(last or first)))
                 elif element.get("hidden") not in _FALSE:
-                    last = min(int(element.get("max")), 2**14)
+                    last = min(int(element.get("max")), MAX_COLUMNS)
                     hidden_columns.update(range(int(element.get("min")) - 1, last))
         numbers = sorted(rows)
         for top, left, bottom, right in merged:
@@ -144,6 +146,10 @@ class _Sheet:
         for cell in element:
             place = cell.get("r")
             column = _find_place(place)[1] if place else len(row)
+            if column >= MAX_COLUMNS:
+                raise Unparsable(
+                    "damaged_file", f"A sheet has a cell {place}, beyond its last column."
+                )
             if text := self._read_cell(cell, number, column).strip():
                 row += [""] * (column + 1 - len(row))
                 row[column] = text

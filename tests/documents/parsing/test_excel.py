@@ -192,3 +192,19 @@ class TestFilesNamedXls:
             "# Fees\n\n| Berth | Share | From |\n| --- | --- | --- |\n| B-17 | 7.5% | 2026-03-05 |"
         )
         assert page.unseen == (("B-18", "hidden"),)
+
+
+class TestHostileSheets:
+    @pytest.mark.parametrize(
+        "cells",
+        ['<row r="1"><c r="ZZZZZZZ1"><v>1</v></c></row>', '<row r="1"><c><v>x</v></c></row>'],
+    )
+    def test_are_refused(self, refusal, cells):
+        assert refusal(with_cells(cells), "a.xlsx") == "damaged_file"
+
+    def test_with_values_far_apart_take_little_time(self, parse):
+        cells = "".join(
+            f'<row r="{row}"><c r="A{row}"><v>1</v></c></row>' for row in (1, 1_048_576)
+        )
+
+        assert parse(with_cells(cells), "a.xlsx").pages[0].text == "1\n\n1"
