@@ -107,7 +107,7 @@ def remove_unseen(
         letter_count = sum(not char.isspace() for group in chars.values() for _, char in group)
         if _is_scan(page, pictures, hidden, letter_count):
             hidden = [
-                [word for word in group if not each.is_on_picture or not _has_ink(word, without)]
+                [] if each.is_on_picture and _has_ink(group, without) else group
                 for each, group in zip(suspects, hidden, strict=True)
             ]
         removed = []
@@ -358,13 +358,19 @@ def _is_scan(
     return covered >= MIN_SHARE_OF_SCAN * width * height and 2 * unseen_count > letter_count
 
 
-def _has_ink(word: _Word, without: Image.Image) -> bool:
-    """Whether the page has letters, or something else, at the place of the word."""
-    box = word.boxes[0]
-    for other in word.boxes[1:]:
-        box = box.join(other)
-    darkest, lightest = _read_extremes(without, box.pad())
-    return lightest - darkest >= MIN_INK
+def _has_ink(words: Sequence[_Word], without: Image.Image) -> bool:
+    """Whether the page has letters, or something else, at the place of most words, or near it:
+    what OCR puts there does not lie exactly on the letters."""
+    count = 0
+    for word in words:
+        box = word.boxes[0]
+        for other in word.boxes[1:]:
+            box = box.join(other)
+        room = box.height
+        near = box.pad()._replace(left=box.left - room, right=box.right + room)
+        darkest, lightest = _read_extremes(without, near)
+        count += lightest - darkest >= MIN_INK
+    return 2 * count >= len(words)
 
 
 def _rewrite(
