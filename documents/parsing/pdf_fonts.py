@@ -37,7 +37,7 @@ MIN_FITTING = 0.88  # share of the letters whose shape may be that of the letter
 MAX_MEASURED = 400  # letters of a font on a page
 
 _LATIN_WORD = re.compile(r"[A-Za-zÀ-ɏ]+")
-_NOT_SPACE_OR_DIGIT = re.compile(r"[^\s\d.]")
+_NO_LETTERS = re.compile(r"[\s\d.]+")
 _SIGN = re.compile(r"[!-/:-@\[-`{-~]")
 _UNMAPPED = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ue000-\uf8ff\ufff0-\ufffd\U000f0000-\U0010ffff]"
@@ -60,7 +60,7 @@ def may_be_unreadable(text: str) -> bool:
     quick to tell."""
     part, letter_count = "", 0
     for line in [*text.splitlines(), "\f"]:
-        count = len(_NOT_SPACE_OR_DIGIT.findall(line))
+        count = len(_NO_LETTERS.sub("", line))
         if letter_count >= LINE or (letter_count and (count >= LINE or line == "\f")):
             if not _reads_well(part):
                 return True
