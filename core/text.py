@@ -58,6 +58,8 @@ def clean_page(text: str) -> str:
     and spaces and joiners of no width except where a script or an emoji needs them."""
     if "\x1b" in text:
         text = _TERMINAL_CODES.sub("", text)
+    if text.isascii():
+        return text.replace("\0", REPLACEMENT)
     return normalise(_NOT_SEEN.sub(_keep_needed, text))
 
 
