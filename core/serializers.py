@@ -122,7 +122,10 @@ class TitleField(StringField):
     """A name, stripped of whitespace; characters that cannot be stored are replaced."""
 
     def to_internal_value(self, data: Any) -> str:
-        return clean_name(super().to_internal_value(data)).strip()
+        text = super().to_internal_value(data)
+        if self.max_length is not None and len(text) > self.max_length:  # before it is cleaned
+            self.fail("max_length", max_length=self.max_length)
+        return clean_name(text).strip()
 
 
 class IdField(serializers.UUIDField):
