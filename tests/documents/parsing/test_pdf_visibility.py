@@ -5,6 +5,7 @@ import pytest
 
 from documents.parsing import pdf_visibility
 from tests.documents.parsing.pdf_maker import UNSEEN, VISIBLE, PdfMaker, make_random_pdf
+from tests.documents.parsing.test_hostile_pdfs import make_raw_pdf, make_stream
 
 MIN_SHARE_OF_WORDS = 0.99
 
@@ -79,6 +80,35 @@ class TestText:
 
         assert words(page.text) == Counter(maker.made.visible)
         assert [tuple(each) for each in page.unseen] == maker.made.unseen
+
+    def test_in_a_layer_that_is_switched_off_is_kept_apart(self, parse):
+        form = b"/Type/XObject/Subtype/Form/BBox[0 0 900 900]/Resources<</Font<</F 5 0 R>>>>/OC %s"
+        line = b"BT /F 12 Tf 72 %d Td (%s) Tj ET"
+        content = b" ".join(
+            [
+                line % (700, b"The heron waits at the quay."),
+                b"/OC /A BDC %s EMC" % (line % (650, b"This layer is off.")),
+                b"/OC /B BDC %s EMC /X Do /Y Do" % (line % (600, b"This layer is on.")),
+            ]
+        )
+        made = make_raw_pdf(
+            content,
+            b"<</Type/OCG/Name(A)>>",
+            b"<</Type/OCG/Name(B)>>",
+            make_stream(line % (550, b"This form is off."), form % b"6 0 R"),
+            make_stream(line % (500, b"This form is on."), form % b"7 0 R"),
+            resources=b"/Font<</F 5 0 R>>/Properties<</A 6 0 R/B 7 0 R>>"
+            b"/XObject<</X 8 0 R/Y 9 0 R>>",
+        ).replace(b"/Outlines 6 0 R", b"/OCProperties<</OCGs[6 0 R 7 0 R]/D<</OFF[6 0 R]>>>>")
+
+        [page] = parse(made, "a.pdf").pages
+
+        assert "off" not in page.text
+        assert words(page.text) == words(
+            "The heron waits at the quay. This layer is on. This form is on."
+        )
+        [unseen] = page.unseen
+        assert unseen == ("This layer is off. This form is off.", "hidden")
 
     def test_of_a_page_with_too_many_shapes_to_compare_is_found_as_well(self, parse, monkeypatch):
         monkeypatch.setattr(pdf_visibility, "MAX_COVERS", 0)
