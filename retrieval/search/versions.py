@@ -65,9 +65,11 @@ class _Passage:
 
     @cached_property
     def version(self) -> Any:
-        """The value of the field by which the spec orders versions; None without one."""
+        """The value of the field by which the spec orders versions; None without one. Documents
+        may hold values of other types from before it was declared."""
         field = self.candidate.target.spec.search.versions_by
-        return (self.payload.get("metadata") or {}).get(field)
+        value = (self.payload.get("metadata") or {}).get(field)
+        return value if isinstance(value, int | float | str) else None
 
     @cached_property
     def lineage(self) -> tuple[Any, ...] | None:
@@ -185,7 +187,8 @@ def _choose(group: _Group, ages: Mapping[str, _Age]) -> Candidate:
     if found[0].lineage is None or len({each.lineage for each in found}) > 1:  # copies
         known = {each: age for each, age in known.items() if age.byte_count <= most}
     # Values of a field have one type; documents without one are older.
-    versions = sorted({each.version for each in known} - {None})
+    values = {each.version for each in known} - {None}
+    versions = sorted(values, key=lambda value: (isinstance(value, str), value))
     kept = max(
         known,
         key=lambda each: (

@@ -88,6 +88,18 @@ class TestVersions:
 
         assert (hit["metadata"]["version"], hit["folded"]["versions"]) == (3, 2)
 
+    def test_may_hold_values_of_other_types_from_before_the_field_was_declared(self, build):
+        documents = [give(tariff(number), title="Tariff") for number in (1, 2, 3, 4)]
+        for document, value in zip(documents, (7, "seven", [7], 2.5), strict=True):
+            Artifact.objects.filter(pk=document.pk).update(metadata={"version": value})
+        change_search(build, versions_by="version")
+        sync(build, *Artifact.objects.all())
+
+        hits = search()
+
+        assert sum(hit.get("folded", {}).get("versions", 0) for hit in hits) == 2
+        assert len(hits) == 2
+
     def test_that_a_key_may_not_see_neither_fold_nor_count(self, build):
         sync(build, *add_tariffs(1, 2), *add_tariffs(3, groups=["board"]))
 
