@@ -167,7 +167,7 @@ class WordReader:
         if self._part == self._package.main:
             text = text.replace(PAGE_NUMBER, "")
         unseen = tuple(UnseenText("".join(each), reason) for reason, each in line.unseen.items())
-        label, names_parents = self._read_label(style, properties)
+        label, names_parents = self._read_label(style, properties, text)
         if text and style.level:
             heading = " ".join(f"{label.removeprefix('-')} {text}".split())
             yield Block(heading, level=min(style.level, 6), unseen=unseen)
@@ -185,10 +185,11 @@ class WordReader:
         for below in line.below:
             yield Block(below)
 
-    def _read_label(self, style: Style, properties: Any) -> tuple[str, bool]:
-        """What stands before the paragraph, and whether it names the levels above."""
+    def _read_label(self, style: Style, properties: Any, text: str) -> tuple[str, bool]:
+        """What stands before the paragraph, and whether it names the levels above. A paragraph that
+        is hidden or was deleted as a whole is not counted."""
         marks = None if properties is None else properties.find(qn("w:rPr"))
-        if marks is not None and (is_on(marks, "w:del") or is_on(marks, "w:vanish")):
+        if marks is not None and not text and (is_on(marks, "w:del") or is_on(marks, "w:vanish")):
             return "", False
         if self._numbering.is_list(style.list_id):
             return self._numbering.next_label(style.list_id, style.list_level)

@@ -44,7 +44,9 @@ def read(path: Path, draft: DocumentDraft) -> None:
                 decode_text(data, draft, declared=find_declared_encoding(data[:4096]))
             )
             heading = next((block.text for block in document.blocks if block.level), "")
-            draft.add_page(join_blocks(document.blocks), labels.get(name) or heading)
+            unseen = [each for block in document.blocks for each in block.unseen]
+            label = labels.get(name) or heading
+            draft.add_page(join_blocks(document.blocks), label, unseen=unseen)
 
 
 def _resolve(folder: str, reference: str) -> str:

@@ -66,7 +66,7 @@ FORMATS = (
         "zip",
         version=2,
     ),
-    Format("EPUB", "epub:read", "application/epub+zip", (".epub",), "zip"),
+    Format("EPUB", "epub:read", "application/epub+zip", (".epub",), "zip", version=2),
     Format(
         "OpenDocument text", "opendocument:read", f"{_OPEN}text", (".odt", ".ott"), "zip", version=2
     ),
@@ -107,9 +107,11 @@ FORMATS = (
     Format("SRT", "transcripts:read", "application/x-subrip", (".srt",)),
     Format("calendar", "ics:read", "text/calendar", (".ics",)),
     Format("Excel XML", "spreadsheet_xml:read", "application/vnd.ms-excel", ()),
-    Format("old Word", OLD_OFFICE, "application/msword", (".doc",), "ole"),
-    Format("old Excel", OLD_OFFICE, "application/vnd.ms-excel", (".xls",), "ole"),
-    Format("old PowerPoint", OLD_OFFICE, "application/vnd.ms-powerpoint", (".ppt",), "ole"),
+    Format("old Word", OLD_OFFICE, "application/msword", (".doc",), "ole", version=2),
+    Format("old Excel", OLD_OFFICE, "application/vnd.ms-excel", (".xls",), "ole", version=2),
+    Format(
+        "old PowerPoint", OLD_OFFICE, "application/vnd.ms-powerpoint", (".ppt",), "ole", version=2
+    ),
     Format("source code", "code:read", "text/plain", tuple(LANGUAGES), version=2),
     Format(
         "plain text",

@@ -483,6 +483,13 @@ class TestEml:
 
 
 class TestEpub:
+    def test_keeps_hidden_text_apart(self, parse):
+        chapter = '<html><body><p>Seen.</p><p style="display:none">Not seen.</p></body></html>'
+
+        page = parse(make_epub(chapter), "a.epub").pages[0]
+
+        assert (page.text, page.unseen) == ("Seen.", (("Not seen.", "hidden"),))
+
     def test_makes_a_page_of_each_part_of_the_spine(self, parse):
         document = parse(make_epub(), "a.epub")
 

@@ -100,6 +100,18 @@ class TestNumbers:
 
         assert page.text == "1. Scope"
 
+    def test_count_no_paragraph_that_is_hidden_or_deleted(self, parse):
+        numbers = '<w:numPr><w:numId w:val="1"/></w:numPr><w:rPr><w:{}/></w:rPr>'.format
+        gone = "<w:r><w:rPr><w:vanish/></w:rPr><w:t>Gone</w:t></w:r>"
+        body = (
+            in_list("One", 0) + paragraph(gone, numbers("vanish")) + paragraph("", numbers("del"))
+            + paragraph(RUN("Two"), numbers("vanish"))
+        )  # fmt: skip
+
+        [page] = parse(make_word(body, self.NUMBERING), "a.docx").pages
+
+        assert page.text == "Article I. One\nArticle II. Two"
+
     def test_are_left_out_where_the_list_has_none(self, parse):
         numbering = (
             f'<w:abstractNum w:abstractNumId="0">{level(0, "none", "")}</w:abstractNum>'
