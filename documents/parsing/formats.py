@@ -86,6 +86,8 @@ FORMATS = (
         "zip",
         version=2,
     ),
+    Format("TIFF", "image:read_scan", "image/tiff", (".tif", ".tiff"), "image"),
+    Format("BMP", "image:read_scan", "image/bmp", (".bmp",), "image"),
     Format("ZIP", "archives:read", ZIP_TYPE, (".zip",), "zip"),
     Format("RTF", "rtf:read", "application/rtf", (".rtf",), "rtf", version=2),
     Format("HTML", "html:read", "text/html", (".html", ".htm", ".xhtml"), version=2),
