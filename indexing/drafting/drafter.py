@@ -176,7 +176,7 @@ def hash_vector_inputs(node: Node, spec: IndexSpec) -> str:
 
 @lru_cache(maxsize=64)
 def _describe_models(dense: EmbeddingSpec, sparse: SparseSpec) -> str:
-    return json.dumps([dense.model_dump(), sparse.model_dump()], sort_keys=True)
+    return json.dumps([dense.model_dump(), sparse.describe_terms()], sort_keys=True)
 
 
 def hash_payload(payload: Payload) -> str:

@@ -18,10 +18,10 @@ from indexing.spec.app_sections import (
     AppSections,
     leave_out_missing,
     list_sections,
-    require_app_of,
 )
 from indexing.spec.fields import FieldSpec
 from indexing.spec.identifiers import IdentifierSpec
+from indexing.spec.optional_apps import APP_BY_SETTING, require_app
 from indexing.spec.sections import (
     NAME_PATTERN,
     STORED,
@@ -129,10 +129,12 @@ class IndexSpec(AppSections):
     def _check_search_settings(self, info: ValidationInfo) -> "IndexSpec":
         if info.context == STORED:  # they may be for a build that is not live yet
             return self
-        if self.search.pipeline != SearchSpec().pipeline:
-            require_app_of("search.pipeline")
-        if self.identifiers:
-            require_app_of("identifiers")
+        asks = {
+            "identifiers": bool(self.identifiers),
+            "search.pipeline": self.search.pipeline != SearchSpec().pipeline,
+        }
+        for setting, app in APP_BY_SETTING.items():
+            require_app(app if asks[setting] else None, setting)
         field = self.search.versions_by
         if field and (field not in self.metadata or self.metadata[field].many):
             raise ValueError(

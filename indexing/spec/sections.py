@@ -22,6 +22,7 @@ from pydantic import (
 
 from indexing.exceptions import ModelUnavailable
 from indexing.providers import PROVIDERS
+from indexing.spec.optional_apps import APP_BY_PROVIDER, require_app
 
 if TYPE_CHECKING:
     from indexing.spec.index import IndexSpec
@@ -179,6 +180,7 @@ class EmbeddingSpec(FrozenModel):
     @field_validator("provider")
     @classmethod
     def _check_provider(cls, provider: str) -> str:
+        require_app(APP_BY_PROVIDER.get(provider))
         if provider not in PROVIDERS:
             of_texts = [name for name, each in PROVIDERS.items() if not each.embeds]
             raise ValueError(
@@ -236,9 +238,12 @@ class SparseSpec(FrozenModel):
         content: dict[str, Any] = dump(self)
         if content.get("model") is None:
             content.pop("model", None)
-        if content.get("word_rules") == 1:
-            del content["word_rules"]
         return content
+
+    def describe_terms(self) -> dict[str, Any]:
+        """What decides the terms of a text. The first rules are not named: hashes of points that
+        were written before there were others do not have them."""
+        return self.model_dump(exclude={"word_rules"} if self.word_rules == 1 else None)
 
     @field_validator("model")
     @classmethod

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.django_db
 
 BODIES: dict[str, Any] = {
     "content": {"pages": ["other"]},
-    "add_instance": {"quote": "heron"},
+    "add_quote": {"quote": "heron"},
     "patch": {"text": "other"},
 }
 

@@ -57,6 +57,13 @@ class TestFingerprint:
 
         assert read_stored_spec(json.dumps(recipe), None).fingerprint == same.fingerprint
 
+    def test_keeps_rules_of_words_that_are_not_the_default(self):
+        spec = parse_spec("plain", "sparse: {word_rules: 1}")
+
+        stored = read_stored_spec(json.dumps(dump_recipe(spec)), None)
+
+        assert stored.sparse.word_rules == 1
+
     def test_does_not_depend_on_how_duplicates_of_findings_are_found(self):
         by_words, by_similarity = "evidence: true", "evidence: {duplicates: similarity}"
 

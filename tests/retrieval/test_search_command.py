@@ -64,7 +64,7 @@ class TestSearchCommand:
     def test_prints_a_title_on_one_line_in_its_order(self):
         title = "Notes \x1b[2J\n1. Forged \N{RIGHT-TO-LEFT OVERRIDE}fdp"
 
-        assert format_title(title) == "Notes \N{REPLACEMENT CHARACTER}[2J 1. Forged fdp"
+        assert format_title(title) == "Notes 1. Forged fdp"
 
     def test_prints_that_a_hit_is_stale(self, notes, capsys):
         notes.sources.update(text="Basalt.")

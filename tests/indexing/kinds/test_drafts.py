@@ -28,6 +28,7 @@ RECIPE = {
     "concepts": True,
     "compounds": {"bits": 384},
     "images": {"dimension": 384},
+    "sparse": {"word_rules": 1},  # as the release writes words; its builds keep that
 }
 # Kind -> end of the point id, and beginnings of the hashes of input, payload and row.
 DRAFTS = {

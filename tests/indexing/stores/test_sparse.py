@@ -152,7 +152,7 @@ class TestBm25Encoder:
         assert sorted(old.encode_document(text).indices) != sorted(
             new.encode_document(text).indices
         )
-        assert "word_rules" not in SparseSpec(word_rules=1).model_dump()
+        assert "word_rules" not in SparseSpec(word_rules=1).describe_terms()
 
     def test_keeps_stop_words_and_word_forms_without_a_language(self):
         encoder = Bm25Encoder(SparseSpec(language="none"))
