@@ -12,6 +12,8 @@ from core.import_lock import import_lock
 if TYPE_CHECKING:
     from llama_index.core.schema import TextNode
 
+    from documents.models import Page, Source
+
 
 def make_text_node(
     *,
@@ -21,10 +23,8 @@ def make_text_node(
     text: str,
     text_hash: str | None,
     source_hash: str | None,
-    page_id: UUID | None = None,
-    page_index: int | None = None,
-    source_id: UUID | None = None,
-    source_ordinal: int | None = None,
+    page: "Page | None" = None,
+    source: "Source | None" = None,
     strategy: str = "",
     chunk_index: int | None = None,
     start_offset: int | None = None,
@@ -43,18 +43,20 @@ def make_text_node(
 
     relationships = {
         NodeRelationship.SOURCE: RelatedNodeInfo(
-            node_id=str(source_id or artifact_id or point_id),
+            node_id=str(source.pk if source else artifact_id or point_id),
             node_type=ObjectType.DOCUMENT,
             hash=source_hash,
             metadata={
                 "artifact_id": str(artifact_id) if artifact_id else None,
-                "ordinal": source_ordinal,
+                "ordinal": source.ordinal if source else None,
+                "start": source.start if source else None,
             },
         )
     }
-    if page_id is not None:
+    if page is not None:
         relationships[NodeRelationship.PARENT] = RelatedNodeInfo(
-            node_id=str(page_id), metadata={"index": page_index}
+            node_id=str(page.pk),
+            metadata={name: getattr(page, name) for name in ("index", "unseen_start", "warnings")},
         )
     metadata = {
         "kind": kind,

@@ -158,7 +158,8 @@ class Node(LeasedRow):
         cls, node: "TextNode", artifact: Artifact | None, build: IndexBuild
     ) -> "Node":
         """Make an unsaved row for a drafted node of this artifact, or for a standalone one. Its
-        page and source hold only their place; other fields are loaded on access."""
+        page and source hold only what payloads say of them; other fields are loaded on
+        access."""
         page, source = node.parent_node, node.source_node
         database = None if artifact is None else artifact._state.db
         assert source is not None
@@ -167,13 +168,15 @@ class Node(LeasedRow):
             artifact=artifact,
             page=None
             if page is None
-            else Page.from_db(
-                database, ["id", "index"], [uuid.UUID(page.node_id), page.metadata["index"]]
+            else Page.from_db(  # the fields in the order of the model
+                database, ["id", *page.metadata], [uuid.UUID(page.node_id), *page.metadata.values()]
             ),
             source=None
             if artifact is None or source.node_id == str(artifact.pk)
             else Source.from_db(
-                database, ["id", "ordinal"], [uuid.UUID(source.node_id), source.metadata["ordinal"]]
+                database,
+                ["id", "ordinal", "start"],
+                [uuid.UUID(source.node_id), source.metadata["ordinal"], source.metadata["start"]],
             ),
             point_id=uuid.UUID(node.node_id),
             start_offset=node.start_char_idx,
