@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, OuterRef, QuerySet, Subquery
 
 from access.grants import Grant
 from copies.models import Sketch
@@ -28,12 +28,12 @@ def list_documents(groups: Sequence[UUID], grant: Grant) -> dict[UUID, list[Arti
 
 def count_near_copies(artifacts: Sequence[Artifact], grant: Grant) -> dict[UUID, dict[str, Any]]:
     """``near_duplicates`` of each document: how many other visible documents are in its group."""
+    others = _visible(grant).filter(group=OuterRef("group")).order_by().values("group")
     own = Sketch.objects.filter(pk__in=[artifact.pk for artifact in artifacts])
-    groups = dict(own.values_list("pk", "group"))
-    rows = _visible(grant).filter(group__in=set(groups.values())).values("group")
-    counts = dict(rows.annotate(count=Count("pk")).order_by().values_list("group", "count"))
+    count = Subquery(others.annotate(count=Count("pk")).values("count"))
+    counts = dict(own.values_list("pk", count))
     return {
-        artifact.pk: {"near_duplicates": counts.get(groups.get(artifact.pk, artifact.pk), 1) - 1}
+        artifact.pk: {"near_duplicates": (counts.get(artifact.pk) or 1) - 1}
         for artifact in artifacts
     }
 

@@ -142,7 +142,9 @@ class TestSessionAuthentication:
         client = session_with_rights({"scope": "search"}, {"scope": "write"})
 
         with django_assert_num_queries(3):  # the session, the user, the rights
-            client.get("/api/v1/pipelines/")
+            refused = client.get("/api/v1/search/pages")
+
+        assert refused.json()["field"] == "query"
 
     def test_requires_a_csrf_token_for_writes(self):
         client = session_with_rights({"scope": "manage"})

@@ -59,7 +59,7 @@ class TestRemoveIndex:
             assert not model.objects.exists()
 
     def test_leaves_other_indexes_unchanged(self, filled, store):
-        other = load_index("papers")
+        other = load_index("library")
         kept = give("Bread rises.", index=other.index_id)
 
         remove_index("plain")

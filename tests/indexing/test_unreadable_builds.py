@@ -15,7 +15,7 @@ def unreadable(build):
     beside = IndexBuild.objects.create(
         index=build.index, number=2, recipe=build.recipe, fingerprint="other"
     )
-    ids = [beside.pk, load_index("papers").pk]
+    ids = [beside.pk, load_index("library").pk]
     recipe = {**build.recipe, "version": 99, "embedding": {"provider": "telepathy"}}
     IndexBuild.objects.filter(pk__in=ids).update(recipe=recipe)
     return beside

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def builds(build) -> list[IndexBuild]:
     """Two builds of different indexes."""
-    return [build, load_index("papers")]
+    return [build, load_index("library")]
 
 
 class Batches:
@@ -186,7 +186,7 @@ class TestPlanWorker:
         assert len(list_unplanned(build)) == 1
 
     def test_plans_a_build_that_is_queued_meanwhile(self, build, planning, monkeypatch):
-        other = load_index("papers")
+        other = load_index("library")
         give("One heron.")
         give("Two herons.", index=other.index_id)
         plan_next = DocumentPlanner.plan_next
@@ -207,7 +207,7 @@ class TestPlanWorker:
         self, build, planning, planned, monkeypatch
     ):
         monkeypatch.setattr(planning_service, "BYTES_PER_CLAIM", 1, raising=False)
-        other = load_index("papers")
+        other = load_index("library")
         for number in range(4):
             give(f"Heron number {number}.")
         give("Two herons.", index=other.index_id)
