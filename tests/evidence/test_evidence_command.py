@@ -21,6 +21,7 @@ ONE, TWO, THREE = (f"https://{name}.example/" for name in ("one", "two", "three"
 def run(findings, monkeypatch, capsys):
     """Runs the command, and embeds what it adds as its workers would."""
     monkeypatch.setattr(api_client, "local_workers", nullcontext)
+    monkeypatch.setattr(api_client, "has_embedded_store", lambda: True)
 
     def embed(index, ids):
         sync(findings, *Artifact.objects.filter(pk__in=ids))
