@@ -1,7 +1,7 @@
 """Render an evaluation run as one self-contained HTML page: no script, no font, no network.
 
 This module computes the layout of its SVG plots, ``WIDTH`` by ``HEIGHT`` units each;
-``templates/evaluation/report.html`` draws them.
+``evaluation/templates/evaluation/report.html`` draws them.
 """
 
 from collections.abc import Mapping, Sequence
