@@ -70,9 +70,8 @@ class TestTyping:
         admitted.fill("#q", "lamp")
         while not waiting:
             admitted.wait_for_timeout(10)
+        waiting.pop().continue_()
         admitted.unroute("**/api/v1/indexes/")
-        for route in waiting:
-            route.continue_()
 
         admitted.wait_for_url("**q=lamp*")
 
