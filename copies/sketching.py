@@ -17,9 +17,8 @@ from copies.models import Band, Sketch
 from documents.models import Artifact
 
 PERMUTATIONS = 64
-ROWS = (
-    4  # of a band: two documents with a similarity of 0.8 have one of 16 in common but for 0.02 %
-)
+# Of a band. Of pairs with a similarity of 0.8, all but 0.02 % share one of the 16 bands.
+ROWS = 4
 SEED = 1
 MIN_SIMILARITY = 0.8  # from which two documents are near copies
 SHINGLE_WORDS = 3
