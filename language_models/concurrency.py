@@ -64,7 +64,9 @@ class FairSemaphore:
         waiter = self._add_waiter(goes_first=True)
         try:
             try:
-                await asyncio.wait_for(asyncio.wrap_future(waiter), max_seconds)
+                # In Python 3.11, asyncio.wait_for loses a cancellation that comes with the slot.
+                async with asyncio.timeout(max_seconds):
+                    await asyncio.wrap_future(waiter)
             except TimeoutError:
                 raise LanguageModelBusy(BUSY) from None
             yield

@@ -1,5 +1,6 @@
 """Which call of the language model gets the next slot."""
 
+import asyncio
 from threading import Thread
 
 import pytest
@@ -46,3 +47,27 @@ class TestSlots:
 
         with semaphore.hold_slot(goes_first=True, max_seconds=0.01):
             pass  # the caller that gave up left no slot taken
+
+    @pytest.mark.parametrize("turns", range(6))
+    def test_are_free_again_if_the_caller_leaves_as_it_gets_one(self, semaphore, turns):
+        """``turns``: of the event loop between the slot that becomes free and the cancellation."""
+
+        async def hold_for_ever() -> None:
+            async with semaphore.ahold_slot(max_seconds=30):
+                await asyncio.Event().wait()
+
+        async def leave() -> None:
+            with semaphore.hold_slot(goes_first=False):
+                call = asyncio.create_task(hold_for_ever())
+                await asyncio.sleep(0.01)
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            call.cancel()
+            done, _ = await asyncio.wait([call], timeout=5)
+            assert done == {call}
+            assert call.cancelled()
+
+        asyncio.run(leave())
+
+        with semaphore.hold_slot(goes_first=True, max_seconds=0.01):
+            pass
