@@ -79,6 +79,7 @@ def main() -> None:
             "audit",
             "moving",
             "half-precision",
+            "pipeline",
         ],
     )
     parser.add_argument(
@@ -86,9 +87,16 @@ def main() -> None:
     )
     parser.add_argument("--abstracts", type=int, default=800, help="production: added at once")
     parser.add_argument(
-        "--against", type=Path, help="http, searches: another checkout, with its .venv"
+        "--against",
+        help="http, searches: another checkout, with its .venv; pipeline: another commit",
     )
-    parser.add_argument("--pairs", type=int, default=10, help="http, searches, grants: runs")
+    parser.add_argument(
+        "--pairs", type=int, default=10, help="http, searches, grants, pipeline: runs"
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="pipeline: fail if it costs more than kept figures say"
+    )
+    parser.add_argument("--keep", action="store_true", help="pipeline: replace the kept figures")
     parser.add_argument("--seconds", type=float, default=120, help="abuse: duration of each attack")
     parser.add_argument(
         "--production", action="store_true", help="abuse, searches: measure the production form"
@@ -199,12 +207,12 @@ def main() -> None:
         if arguments.only == "http":
             from benchmarks.http import measure_http
 
-            measure_http(arguments.against, arguments.pairs, QUERIES)
+            measure_http(Path(arguments.against), arguments.pairs, QUERIES)
         if arguments.only == "searches":
             from benchmarks.searches import measure_searches
 
             measure_searches(
-                arguments.against,
+                Path(arguments.against),
                 arguments.pairs,
                 QUERIES,
                 is_production=arguments.production,
@@ -269,6 +277,13 @@ def main() -> None:
             from benchmarks.half_precision import measure_half_precision
 
             measure_half_precision(arguments.collection)
+        if arguments.only == "pipeline":
+            from benchmarks.pipeline.measure import measure_pipeline
+
+            if not measure_pipeline(
+                arguments.against, arguments.pairs, checks=arguments.check, keeps=arguments.keep
+            ):
+                raise SystemExit(1)
         if arguments.only == "citations":
             from benchmarks.citations import measure_citations
 

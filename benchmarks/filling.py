@@ -34,7 +34,13 @@ class RandomEmbedder:
         lengths: NDArray[np.float32] = np.linalg.norm(vectors, axis=1, keepdims=True)
         return vectors / lengths
 
-    def count_tokens(self, texts: Sequence[str]) -> list[int]:
+    embed_queries = embed_documents
+
+    def embed_query(self, text: str) -> NDArray[np.float32]:
+        vector: NDArray[np.float32] = self.embed_documents([text])[0]
+        return vector
+
+    def count_tokens(self, texts: Sequence[str], *, as_queries: bool = False) -> list[int]:
         return [len(text.split()) * 4 // 3 + 2 for text in texts]
 
 
@@ -65,13 +71,13 @@ def fill_index(
     return count
 
 
-def generate_text(random_source: random.Random) -> str:
-    """Generate about ``CHUNKS_PER_ARTIFACT`` chunks of meaningless words."""
+def generate_text(random_source: random.Random, chunk_count: int = CHUNKS_PER_ARTIFACT) -> str:
+    """Generate about ``chunk_count`` chunks of meaningless words."""
     sentences = [
         " ".join(
             f"w{random_source.randrange(VOCABULARY)}" for _ in range(SENTENCE_WORDS)
         ).capitalize()
-        for _ in range(CHUNKS_PER_ARTIFACT * SENTENCES_PER_CHUNK)
+        for _ in range(chunk_count * SENTENCES_PER_CHUNK)
     ]
     return ". ".join(sentences) + "."
 

@@ -5,7 +5,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.service import SampleText
 
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from indexing.stores import Query
+
+    Embed = Callable[[Sequence[str]], Iterable[tuple[str, NDArray[np.float32]]]]
 
 TEXTS_PER_BATCH = 16  # texts per call of the model; the fastest of 8, 16 and 32 when measured
 POINTS_PER_UPSERT = 500
@@ -43,11 +45,15 @@ def chunk_texts(texts: Sequence[SampleText]) -> list[str]:
     ]
 
 
-def time_raw_indexing(chunks: Sequence[str]) -> float:
+def time_raw_indexing(
+    chunks: Sequence[str],
+    embed: "Embed | None" = None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> float:
     """Return the seconds to embed and upsert: dense and BM25, a durable log, one flush."""
     import qdrant_edge as edge
 
-    embed = load_raw_model()
+    embed = embed or load_raw_model()
     bm25 = edge.Bm25()
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "shard").mkdir()
@@ -58,7 +64,7 @@ def time_raw_indexing(chunks: Sequence[str]) -> float:
                 sparse_vectors={"sparse": edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)},
             ),
         )
-        started = time.perf_counter()
+        started = clock()
         points = []
         for text, vector in embed(chunks):
             vectors = {"dense": vector.tolist(), "sparse": bm25.embed_document(text)}
@@ -69,12 +75,12 @@ def time_raw_indexing(chunks: Sequence[str]) -> float:
         if points:
             shard.update(edge.UpdateOperation.upsert_points(points))
         shard.flush()
-        seconds = time.perf_counter() - started
+        seconds = clock() - started
         shard.close()
     return seconds
 
 
-def load_raw_model() -> "Callable[[Sequence[str]], Iterable[tuple[str, NDArray[np.float32]]]]":
+def load_raw_model() -> "Embed":
     """Load the service's default model directly into its runtime."""
     import numpy as np
     import onnxruntime
@@ -111,8 +117,9 @@ def load_raw_model() -> "Callable[[Sequence[str]], Iterable[tuple[str, NDArray[n
     return embed
 
 
-def build_raw_query(query: str, limit: int) -> "Query":
-    """Embed and encode a query as the service does with default settings."""
+def build_raw_query(query: str, limit: int, vector: Any = None) -> "Query":
+    """Embed and encode a query as the service does with default settings. ``vector``: instead of
+    that of the model."""
     import numpy as np
 
     from indexing.embedding import get_embedder
@@ -121,7 +128,9 @@ def build_raw_query(query: str, limit: int) -> "Query":
 
     settings = SearchSpec()
     return Query(
-        dense=np.asarray(get_embedder(EmbeddingSpec()).embed_query(query)),
+        dense=np.asarray(
+            get_embedder(EmbeddingSpec()).embed_query(query) if vector is None else vector
+        ),
         sparse=get_bm25_encoder(IndexSpec(name="plain").sparse).encode_query(query),
         fusion=RankFusion(settings.rrf_k, settings.prefetch),
         limit=limit,
