@@ -11,7 +11,7 @@ from django.utils import timezone
 import strata_types
 from access.grants import EVERYTHING, Grant
 from retrieval.passages import NotCopied, Passage, QuotedRelationship
-from retrieval.search import DroppedPoints
+from retrieval.search import DroppedPoints, Versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,7 @@ class AskRequest:
     wants_answer: bool = True
     explain: bool = False
     why_not: UUID | None = None
+    versions: Versions = Versions.NEWEST
     grant: Grant = EVERYTHING
     holder: str = ""  # whose calls of the language model are counted
     history: Sequence[strata_types.Turn] = ()

@@ -18,13 +18,14 @@ from retrieval.serializers.requests import (
     FilterField,
     IndexNameField,
     QuerySerializer,
+    VersionsSerializer,
 )
 
 MAX_ANSWER_CHARS = 20_000  # of an earlier answer
 
 
 @with_example({"index": "handbook", "query": "When is the lamp lit?"})
-class AskParametersSerializer(QuerySerializer):
+class AskParametersSerializer(QuerySerializer, VersionsSerializer):
     """A user's question."""
 
     index = IndexNameField(required=False, help_text=ONLY_INDEX)

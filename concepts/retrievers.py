@@ -87,7 +87,7 @@ class SourceRetriever(KnowledgeRetriever[list[SourceHit]]):
     adds the sources on each side, ``with_concepts`` the quotes in each source with their concepts;
     ``filter`` has the API's syntax."""
 
-    takes = KnowledgeRetriever.takes | {"offset", "mode", "filter"}
+    takes = KnowledgeRetriever.takes | {"offset", "mode", "filter", "versions"}
 
     def __init__(
         self, index: Any, *, window: int = 0, with_concepts: bool = False, **options: Any
@@ -98,7 +98,11 @@ class SourceRetriever(KnowledgeRetriever[list[SourceHit]]):
 
     def find(self, knowledge_query: KnowledgeQuery) -> list[SourceHit]:
         return search_sources(
-            knowledge_query, self.options, window=self.window, with_concepts=self.with_concepts
+            knowledge_query,
+            self.options,
+            window=self.window,
+            with_concepts=self.with_concepts,
+            versions=self.options.versions,
         )
 
 

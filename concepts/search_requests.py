@@ -19,6 +19,7 @@ from retrieval.serializers.requests import (
     SourceParametersSerializer,
     StringsField,
     VectorQuerySerializer,
+    VersionsSerializer,
     describe_strings,
     join_alias,
 )
@@ -73,7 +74,9 @@ class SourceContextSerializer(SourceParametersSerializer, KnowledgeQuerySerializ
     )
 
 
-class SourceQuerySerializer(SourceContextSerializer, PagedKnowledgeQuerySerializer):
+class SourceQuerySerializer(
+    SourceContextSerializer, PagedKnowledgeQuerySerializer, VersionsSerializer
+):
     mode = serializers.ChoiceField(choices=[str(mode) for mode in Mode], default="hybrid")
     filter = FilterField(required=False, help_text="As in a search of pages.")
 

@@ -15,7 +15,7 @@ from indexing.stores import AllOf, Match, Payload
 from retrieval.filters import parse_filter
 from retrieval.ledger import LiveBuild
 from retrieval.passages import Passage
-from retrieval.search import MAX_CANDIDATES, Hit
+from retrieval.search import MAX_CANDIDATES, Hit, Versions
 from retrieval.search.multi_query import choose_passage_kind
 from retrieval.search.targets import Target, find_builds, make_targets
 from retrieval.visible_points import VisiblePoints
@@ -120,7 +120,9 @@ def _find_ranks(question: AskRequest, found: PipelineHits, ids: set[str]) -> lis
     from retrieval.retrievers import QueriesRetriever  # imports LlamaIndex
 
     options: dict[str, Any] = {"limit": MAX_CANDIDATES, "multiplier": 1, "filter": found.filter}
-    retriever = QueriesRetriever(question.index, grant=question.grant, **options)
+    retriever = QueriesRetriever(
+        question.index, grant=question.grant, versions=Versions.ALL, **options
+    )
     rankings = retriever.search_queries(found.queries).rankings
     return [
         {"query": query, **_find_best_ranks(ranking, ids)}
@@ -164,8 +166,11 @@ def _find_losing_component(
         return _Loss(None, f"It is hit number {last_seen[1]}.")
     component, rankings = lost_by
     returned_count = max(len(ranking) for ranking in rankings)
+    returned = [passage for ranking in rankings for passage in ranking]
+    folded = (each.candidate.point.id for passage in returned for each in passage.hit.folded)
+    if any(str(point_id) in ids for point_id in folded):
+        return _Loss(component, "A hit stands for it, too; with versions: all it has its place.")
     if last_seen is not None:
-        returned = [passage for ranking in rankings for passage in ranking]
         if any(passage.hit.payload["artifact_id"] == artifact_id for passage in returned):
             return _Loss(component, "Another passage of its document was kept instead.")
         return _Loss(

@@ -28,7 +28,8 @@ logger = logging.getLogger(__name__)
 
 # Values a run passes to every unconnected input of that name.
 RUN_INPUTS: Final = (
-    "index", "grant", "query", "queries", "filter", "limit", "wants_answer", "on_piece",
+    "index", "grant", "query", "queries", "filter", "limit", "versions", "wants_answer",
+    "on_piece",
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from core.exceptions import InvalidInput
 from documents.models import Source
 from retrieval.passages import Passage
 from retrieval.retrievers import QueriesRetriever
-from retrieval.search import MAX_CANDIDATES, DroppedPoints, Hit, Mode
+from retrieval.search import MAX_CANDIDATES, DroppedPoints, Hit, Mode, Versions
 from retrieval.search.request import name_score
 
 MAX_MULTIPLIER = 100
@@ -27,7 +27,8 @@ MAX_MULTIPLIER = 100
 class MultiQueryRetriever:
     """Run one hybrid search per query, with the spec's weights, and verify every hit.
 
-    Each search returns up to ``multiplier * limit`` passages, so that later components can choose.
+    Each search returns up to ``multiplier * limit`` passages, so that later components can choose;
+    versions and copies of a passage are one.
     If none returns any, a note says which condition of the filter left nothing.
     """
 
@@ -52,11 +53,17 @@ class MultiQueryRetriever:
         queries: list[str],
         filter: dict[str, Any] | None = None,
         limit: int = 10,
+        versions: str = Versions.NEWEST,
         grant: Grant = EVERYTHING,
     ) -> dict[str, Any]:
         multiplier = min(self.multiplier, max(1, MAX_CANDIDATES // limit))
         retriever = QueriesRetriever(
-            index, grant=grant, limit=limit, multiplier=multiplier, filter=filter
+            index,
+            grant=grant,
+            limit=limit,
+            multiplier=multiplier,
+            filter=filter,
+            versions=versions,
         )
         answer = retriever.search_queries(queries)
         headings = _read_headings(answer.rankings)

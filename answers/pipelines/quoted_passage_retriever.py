@@ -10,6 +10,7 @@ from answers.pipelines.run_async import add_run_async
 from indexing.kinds import KINDS
 from retrieval.passages import Passage
 from retrieval.retrievers import RecursiveChunkRetriever
+from retrieval.search import Versions
 from retrieval.search.targets import find_builds
 
 
@@ -30,6 +31,7 @@ class QuotedPassageRetriever:
         rankings: list[QueryRanking],
         filter: dict[str, Any] | None = None,
         limit: int = 10,
+        versions: str = Versions.NEWEST,
         grant: Grant = EVERYTHING,
     ) -> dict[str, Any]:
         build = find_builds([index], grant)[index]
@@ -44,6 +46,7 @@ class QuotedPassageRetriever:
             grant=grant,
             limit=limit,
             filter=filter,
+            versions=versions,
         )
         passages = []
         for rank, hit in enumerate(retriever.search(query).hits, start=1):

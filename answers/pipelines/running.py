@@ -114,6 +114,7 @@ def _make_inputs(
         "queries": [question.query],
         "filter": question.filter,
         "limit": question.limit,
+        "versions": question.versions,
         "wants_answer": question.wants_answer,
         "on_piece": on_piece,
     }

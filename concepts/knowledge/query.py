@@ -24,6 +24,7 @@ from retrieval.search.targets import (
     set_given_vector,
     set_query_terms,
 )
+from retrieval.search.versions import fold_versions
 
 _EXTRA_HITS = 2  # hits fetched in addition, to replace dropped ones
 _MAX_FETCHES = 8  # from the store, until enough chunks are similar enough
@@ -108,6 +109,7 @@ class KnowledgeQuery(SearchRun):
         similarities: dict[PointKey, float] = {}
         for _ in range(_MAX_FETCHES):
             served = drop_repeated_chunks(self._find_served(count))
+            served = fold_versions(served, options.versions)
             if mode == Mode.DENSE:
                 similarities = {each.key: each.point.score for each in served}
             else:

@@ -1,7 +1,7 @@
 """Searches sources by their chunks, and reads the vectors of nodes."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
@@ -18,7 +18,7 @@ from indexing.services.batches import slices
 from indexing.stores import DenseVector
 from retrieval.exceptions import UnknownSource
 from retrieval.search.hit_checks import Verdict
-from retrieval.search.request import Mode, SearchOptions, name_score
+from retrieval.search.request import Mode, SearchOptions, Versions, name_score
 from retrieval.search.run import Hit
 from retrieval.search.targets import find_builds, make_targets, require_same_model
 from retrieval.source_context import PLACE, load_adjacent_sources
@@ -59,10 +59,11 @@ def search_sources(
     *,
     window: int = 0,
     with_concepts: bool = False,
+    versions: Versions = Versions.ALL,
 ) -> list[SourceHit]:
     """Find sources by their best chunk, best first. ``window`` adds the adjacent sources on each
     side, ``with_concepts`` the quotes in each source with their concepts."""
-    options = options.settle_mode(knowledge_query.query)
+    options = replace(options.settle_mode(knowledge_query.query), versions=versions)
     end = options.offset + options.limit
     chunks = _find_chunks_by_source(knowledge_query, end, options)
     found = list(chunks)[options.offset : end]

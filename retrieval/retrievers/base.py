@@ -16,9 +16,9 @@ from retrieval.search.flat import search_nodes
 Answer = TypeVar("Answer")
 
 # The options of a search that has a mode.
-MODE_OPTIONS = frozenset(
-    {"mode", "limit", "filter", "verify", "explain", "stale", "min_revision", "vector"}
-)
+MODE_OPTIONS = frozenset({
+    "mode", "limit", "filter", "verify", "explain", "stale", "min_revision", "vector", "versions",
+})  # fmt: skip
 
 
 class IndexRetriever(BaseRetriever, Generic[Answer]):

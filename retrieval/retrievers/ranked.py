@@ -16,7 +16,6 @@ from retrieval.search import (
     MultiQueryAnswer,
     SearchAnswer,
     SummaryType,
-    Versions,
 )
 from retrieval.search.flat import (
     GROUPING_DEPTH,
@@ -53,8 +52,6 @@ class ChunkRetriever(PassageRetriever):
     copies of a passage are one hit, unless ``versions`` is ``all``.
     """
 
-    takes = _RANKED_OPTIONS | {"versions"}
-
     def __init__(
         self, index: Any, *, group_by: GroupBy | str | None = None, **options: Any
     ) -> None:
@@ -63,9 +60,7 @@ class ChunkRetriever(PassageRetriever):
 
     def search(self, query: str) -> SearchAnswer:
         def keep_distinct(ranking: Sequence[Candidate]) -> list[Candidate]:
-            kept = drop_repeated_chunks(ranking)
-            if self.options.versions == Versions.NEWEST:
-                kept = fold_versions(kept)
+            kept = fold_versions(drop_repeated_chunks(ranking), self.options.versions)
             return kept if self.group_by is None else rank_groups(f"{self.group_by}_id", kept)
 
         reordered_count = 0 if self.group_by is None else GROUPING_DEPTH
@@ -86,11 +81,14 @@ class QuestionRetriever(PassageRetriever):
     """
 
     def search(self, query: str) -> SearchAnswer:
+        def keep_distinct(ranking: Sequence[Candidate]) -> list[Candidate]:
+            return fold_versions(keep_best_of_each("chunk_id", ranking), self.options.versions)
+
         return self._search_nodes(
             query,
             ["question"],
             replace(self.options, with_similarity=True),
-            keep_distinct=partial(keep_best_of_each, "chunk_id"),
+            keep_distinct=keep_distinct,
             points_per_hit=_QUESTIONS_PER_CHUNK,
         )
 
@@ -107,7 +105,8 @@ class SummaryRetriever(IndexRetriever[SearchAnswer]):
         self.type = SummaryType(type)
 
     def search(self, query: str) -> SearchAnswer:
-        return self._search_nodes(query, self.type.kinds, self.options)
+        keep_distinct = partial(fold_versions, versions=self.options.versions)
+        return self._search_nodes(query, self.type.kinds, self.options, keep_distinct=keep_distinct)
 
     def to_nodes(self, answer: SearchAnswer) -> list[NodeWithScore]:
         return [to_summary_node(hit) for hit in answer.hits]
@@ -164,7 +163,7 @@ class QueriesRetriever(IndexRetriever[MultiQueryAnswer]):
     ``multiplier`` deep; scores are the reciprocal ranks of those rankings, fused.
     """
 
-    takes = frozenset({"limit", "filter", "stale"})
+    takes = frozenset({"limit", "filter", "stale", "versions"})
 
     def __init__(self, index: Any, *, multiplier: int = 5, **options: Any) -> None:
         super().__init__(index, **options)

@@ -17,7 +17,8 @@ from retrieval.retrievers.ranked import PassageRetriever, QuestionRetriever, Sum
 from retrieval.search import MAX_LIMIT, Hit, SearchAnswer, SearchOptions
 from retrieval.search.flat import drop_repeated_chunks
 from retrieval.search.run import AnyAnswer, add_up
-from retrieval.search.targets import find_builds
+from retrieval.search.targets import Candidate, find_builds
+from retrieval.search.versions import fold_versions
 
 KINDS_ABOVE = tuple(kind.name for kind in KINDS.values() if kind.is_above_chunks)
 _NODES_ABOVE = 50  # of each kind, or as many as the wanted chunks
@@ -75,7 +76,11 @@ class RecursiveChunkRetriever(PassageRetriever):
 
     def _search_chunks(self, query: str, limit: int, within: Filter | None = None) -> SearchAnswer:
         options = replace(self.options, limit=limit)
-        how = {"keep_distinct": drop_repeated_chunks, "within": within}
+
+        def keep_distinct(ranking: Sequence[Candidate]) -> list[Candidate]:
+            return fold_versions(drop_repeated_chunks(ranking), options.versions)
+
+        how = {"keep_distinct": keep_distinct, "within": within}
         return self._search_nodes(query, ["chunk"], options, **how)
 
     def _group_indexes(self) -> dict[str, list[str | IndexBuild]]:

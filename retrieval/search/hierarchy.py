@@ -14,9 +14,10 @@ from indexing.models import IndexBuild
 from indexing.stores import Payload
 from retrieval.ledger import LiveBuild
 from retrieval.search.flat import drop_repeated_chunks
-from retrieval.search.request import SearchOptions, SummaryType
+from retrieval.search.request import SearchOptions, SummaryType, Versions
 from retrieval.search.run import AnyAnswer, Hit, SearchRun
 from retrieval.search.targets import Candidate, list_live_indexes, merge_candidates
+from retrieval.search.versions import fold_versions
 from summaries.models import EXTRACTIVE_MODEL_NAME, Summary
 
 MAX_ARTIFACTS = 50
@@ -93,6 +94,8 @@ def search_hierarchical(
                 + drop_repeated_chunks(merge_candidates(chunks))[:CANDIDATES_PER_COLLECTION]
             )
         with run.stage("verify"):
+            if options.versions == Versions.NEWEST:
+                candidates = _fold_artifacts(run.keep_served(candidates))
             found = _keep_best_artifacts(candidates, options.limit)
             while len(served := run.keep_served(found)) < len(found):
                 # The next iteration checks the candidates that move up.
@@ -106,6 +109,17 @@ def search_hierarchical(
     artifacts = group_by_artifact(hits)
     _read_page_summaries(artifacts, [build.id for build in run.builds.values() if build])
     return run.finish(HierarchicalAnswer, score_kind=run.score_kind, artifacts=artifacts)
+
+
+def _fold_artifacts(candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Fold versions and copies of chunks, and leave out artifacts all of whose chunks are folded:
+    other artifacts show them."""
+    chunks = [each for each in candidates if each.point.payload["kind"] == "chunk"]
+    kept = fold_versions(chunks, Versions.NEWEST)
+    gone = {each.point.payload["artifact_id"] for each in chunks}
+    gone -= {each.point.payload["artifact_id"] for each in kept}
+    summaries = [each for each in candidates if each.point.payload["kind"] != "chunk"]
+    return [each for each in summaries if each.point.payload["artifact_id"] not in gone] + kept
 
 
 def _require_summaries_and_chunks(builds: Iterable[LiveBuild | None]) -> None:

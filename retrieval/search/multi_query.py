@@ -12,6 +12,7 @@ from retrieval.search.flat import drop_repeated_chunks
 from retrieval.search.request import SearchOptions
 from retrieval.search.run import AnyAnswer, Hit, SearchRun
 from retrieval.search.targets import Candidate, Target, get_passage_id
+from retrieval.search.versions import FOLDING_DEPTH, fold_versions
 
 MAX_QUERIES = 10
 MAX_CANDIDATES = 1_000  # hits for each query
@@ -61,15 +62,20 @@ def search_by_queries(
                 rankings = [_keep_best_per_passage(target) for target in targets]
             with run.stage("verify"):
                 run.checks.check(found for ranking in rankings for found in ranking)
-                served = [run.keep_served(ranking)[: options.limit] for ranking in rankings]
+                served = [run.keep_served(ranking) for ranking in rankings]
+                folded = [fold_versions(ranking, options.versions) for ranking in served]
             unfilled = [
                 target
-                for target, found in zip(targets, served, strict=True)
-                if len(found) < options.limit and target.has_more
+                for target, found, kept in zip(targets, served, folded, strict=True)
+                if target.has_more
+                and (
+                    len(kept) < options.limit
+                    or (len(kept) < len(found) < FOLDING_DEPTH)  # a newer version may follow
+                )
             ]
             if not unfilled:
-                return served
-            count *= 2
+                return [kept[: options.limit] for kept in folded]
+            count = max(2 * count, FOLDING_DEPTH)
 
     return run.finish(MultiQueryAnswer, rankings=run.make_hits(*run.rank(rank)))
 

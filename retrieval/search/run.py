@@ -26,6 +26,7 @@ from retrieval.search.targets import (
     Target,
     find_builds,
     get_passage_id,
+    get_passage_text,
     make_targets,
     set_query_vectors,
 )
@@ -57,8 +58,7 @@ class Hit:
     @property
     def passage_text(self) -> str:
         """The text of the chunk."""
-        is_question = self.payload.get("kind") == "question"
-        return str(self.payload["chunk_text" if is_question else "text"])
+        return get_passage_text(self.payload)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

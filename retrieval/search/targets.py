@@ -172,6 +172,13 @@ def get_passage_id(point_id: UUID, payload: Payload) -> str:
     return str(payload["chunk_id"] if payload.get("kind") == "question" else point_id)
 
 
+def get_passage_text(payload: Payload) -> str:
+    """Return the text of the chunk, or of a summary."""
+    if payload.get("kind") == "question":
+        return str(payload["chunk_text"])
+    return str(payload.get("text") or payload.get("summary_text") or "")
+
+
 def merge_candidates(targets: Iterable[Target]) -> list[Candidate]:
     """Merge the points of all targets into one ranking, best first."""
     found = [Candidate(target, point) for target in targets for point in target.points]

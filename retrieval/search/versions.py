@@ -20,7 +20,8 @@ from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from documents.models import Artifact
-from retrieval.search.targets import Candidate, Folded
+from retrieval.search.request import Versions
+from retrieval.search.targets import Candidate, Folded, get_passage_text
 
 FOLDING_DEPTH = 50  # first passages of a ranking, among which the newest version is looked for
 SHINGLE_WORDS = 3
@@ -45,7 +46,8 @@ class _Passage:
         self.candidate = candidate
         self.payload = payload = candidate.point.payload
         self.artifact_id = str(payload.get("artifact_id"))
-        self.text = str(payload.get("text") or "")
+        self.text = get_passage_text(payload)
+        self.place = candidate.target.build_id, payload.get("kind")
 
     @cached_property
     def sentences(self) -> frozenset[str]:
@@ -75,13 +77,12 @@ class _Passage:
     def lineage(self) -> tuple[Any, ...] | None:
         """What all versions of its document have in common; None if nothing says that it is of
         one."""
-        build = self.candidate.target.build_id
         title = self.payload.get("artifact_title") or ""
         if self.version is not None:
-            return build, strip_marks(title)
+            return *self.place, strip_marks(title)
         name = self.payload.get("external_id") or self.payload.get("file_name") or ""
         names = _find_common_names(title, name)
-        return names and (build, *names)
+        return names and (*self.place, *names)
 
     def is_like(self, other: "_Passage") -> bool:
         """Whether the words of both are nearly the same."""
@@ -111,10 +112,13 @@ class _Age(NamedTuple):
     byte_count: int
 
 
-def fold_versions(ranking: Sequence[Candidate]) -> list[Candidate]:
+def fold_versions(ranking: Sequence[Candidate], versions: Versions) -> list[Candidate]:
     """Keep one passage of each group of versions and copies of a ranking, in the place and with the
     score of the group's best. Its ``folded`` are the others. Of the first ``FOLDING_DEPTH`` the
-    newest version is kept, further down what is found first."""
+    newest version is kept, further down what is found first. All stay if all ``versions`` are
+    wanted."""
+    if versions == Versions.ALL:
+        return list(ranking)
     passages = [_Passage(rank, candidate) for rank, candidate in enumerate(ranking)]
     groups = _join_copies(_group_versions(passages))
     folding = [each for each in groups if len(each.passages) + len(each.copies) > 1]
@@ -142,7 +146,7 @@ def _join_copies(groups: Sequence[_Group]) -> list[_Group]:
     """Add each passage that repeats others to the group that it repeats."""
     joined = [group for group in groups if len(group.passages) > 1]
     versions = [(group, group.sentences) for group in joined]
-    by_text: dict[tuple[int, str], _Group] = {}
+    by_text: dict[tuple[Any, str], _Group] = {}
     for group in groups:
         [passage, *others] = group.passages
         if others:
@@ -162,7 +166,7 @@ def _join_copies(groups: Sequence[_Group]) -> list[_Group]:
             repeated.copies.append(passage)
             repeated.rank = min(repeated.rank, passage.rank)
             continue
-        same = by_text.setdefault((passage.candidate.target.build_id, passage.letters), group)
+        same = by_text.setdefault((passage.place, passage.letters), group)
         if same is not group and passage.artifact_id not in same.artifact_ids:
             same.passages.append(passage)
             continue

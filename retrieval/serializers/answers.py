@@ -20,7 +20,7 @@ from retrieval.search import (
     SearchAnswer,
 )
 from retrieval.search.run import AnyAnswer
-from retrieval.search.targets import Folded
+from retrieval.search.targets import Folded, get_passage_text
 from retrieval.source_context import SourceContext
 from retrieval.tools import FilterStep, ToolCall
 from summaries.writers import QUESTIONS_FIX
@@ -136,14 +136,13 @@ def clip_text(text: str, limit: int = SNIPPET_CHARS) -> str:
 
 def render_chunk(hit: Hit, score_kind: str) -> dict[str, Any]:
     payload = hit.payload
-    content = _render_common_fields(
+    return _render_common_fields(
         hit,
         score_kind,
         text=payload.get("text"),
         page=render_page_reference(payload),
         source=_render_source_reference(payload),
     )
-    return content | {"folded": _render_folded(hit.folded)} if hit.folded else content
 
 
 def _render_folded(folded: Sequence[Folded]) -> dict[str, Any]:
@@ -155,8 +154,10 @@ def _render_folded(folded: Sequence[Folded]) -> dict[str, Any]:
             {
                 "node_id": str(candidate.point.id),
                 "artifact": render_artifact_reference(candidate.point.payload),
-                "page": render_page_reference(candidate.point.payload),
-                "text": None if is_copy else candidate.point.payload.get("text"),
+                "page": render_page_reference(candidate.point.payload)
+                if candidate.point.payload.get("page_id")
+                else None,
+                "text": None if is_copy else get_passage_text(candidate.point.payload),
             }
             for candidate, is_copy in folded[:MAX_FOLDED]
         ],
@@ -241,6 +242,8 @@ def _render_common_fields(
     }
     if hit.explanation is not None:
         content["explain"] = _render_explanation(hit.explanation)
+    if hit.folded:
+        content["folded"] = _render_folded(hit.folded)
     return content
 
 

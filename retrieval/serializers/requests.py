@@ -186,8 +186,17 @@ class VectorQuerySerializer(QuerySerializer):
     vector = VectorField()
 
 
+class VersionsSerializer(StrictSerializer):
+    versions = serializers.ChoiceField(
+        choices=[str(each) for each in Versions],
+        default="newest",
+        help_text="Of versions and copies of a passage, only the newest, which names the others "
+        "(`folded`), or all.",
+    )
+
+
 @with_example({"index": "handbook", "query": "when is the lamp lit", "limit": 5})
-class QueryParametersSerializer(VectorQuerySerializer):
+class QueryParametersSerializer(VectorQuerySerializer, VersionsSerializer):
     """The parameters of a search that has a mode."""
 
     mode = serializers.ChoiceField(choices=[str(mode) for mode in Mode], default="hybrid")
@@ -223,12 +232,6 @@ class PassageSearchParametersSerializer(SearchParametersSerializer):
         required=False,
         help_text="Only the best passage of each page or artifact; a second one that is nearly as "
         "good adds to its score. limit and offset count pages or artifacts.",
-    )
-    versions = serializers.ChoiceField(
-        choices=[str(each) for each in Versions],
-        default="newest",
-        help_text="Of versions and copies of a passage, only the newest, which names the others "
-        "(`folded`), or all.",
     )
 
 

@@ -231,3 +231,19 @@ class TestPaths:
         for like in ("DEPENDS_ON", "depends on", "causes, Depends On"):
             [path] = client.get(url, {"like": like, "min_similarity": 0.8}).json()["paths"]
             assert (path["similarity"], path["steps"][0]["type"]["name"]) == (1.0, "DEPENDS_ON")
+
+
+class TestSourcesOfVersions:
+    def test_are_one_hit_of_the_newest(self, knowledge, client):
+        heron = f"{HERON} It counts {{}} fish, swallows them whole and flies home at dusk."
+        documents = [
+            give(heron.format(number), index=INDEX, title="Heron", external_id=f"heron-v{number}")
+            for number in (1, 2)
+        ]
+        sync(knowledge, *documents)
+
+        [hit] = search_knowledge(client, "sources")["hits"]
+
+        assert hit["artifact"]["external_id"] == "heron-v2"
+        assert hit["chunks"][0]["folded"]["versions"] == 1
+        assert len(search_knowledge(client, "sources", versions="all")["hits"]) == 2

@@ -6,7 +6,7 @@ from typing_extensions import TypedDict
 
 from strata_types.common import AnyList
 from strata_types.concepts import Instance, Relationship
-from strata_types.searches import DroppedPoints, Filter, Hit, QuestionHit
+from strata_types.searches import DroppedPoints, Filter, Hit, QuestionHit, VersionsOption
 
 
 class Turn(TypedDict):
@@ -16,7 +16,7 @@ class Turn(TypedDict):
     answer: str
 
 
-class AskOptions(TypedDict, total=False):
+class AskOptions(VersionsOption, total=False):
     filter: Filter | None
     """In addition to filters in the question."""
     pipeline: str | None

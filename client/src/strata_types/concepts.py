@@ -7,7 +7,7 @@ from typing_extensions import TypedDict
 
 from strata_types.common import AnyList, ConceptLabel, HitVerdict, ListOptions
 from strata_types.documents import HitArtifact, HitPage, HitSource, Neighbour
-from strata_types.searches import AnswerHead, Hit, Mode
+from strata_types.searches import AnswerHead, Hit, Mode, VersionsOption
 
 KnowledgeKind: TypeAlias = Literal["concept", "source", "relationship_type"]
 
@@ -144,7 +144,7 @@ class SourceContextOptions(KnowledgeSearchOptions, total=False):
     """How sources are ranked."""
 
 
-class SourceSearchOptions(SourceContextOptions, total=False):
+class SourceSearchOptions(VersionsOption, SourceContextOptions, total=False):
     filter: Mapping[str, Any] | None
     offset: int | None
 

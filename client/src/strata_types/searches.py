@@ -15,6 +15,11 @@ SearchKind: TypeAlias = Literal["pages", "summaries", "questions"]
 Mode: TypeAlias = Literal["hybrid", "dense", "sparse"]
 
 
+class VersionsOption(TypedDict, total=False):
+    versions: Literal["newest", "all"] | None
+    """Of versions and copies of a passage, only the newest, the default, or all."""
+
+
 class AnyOptions(TypedDict, total=False):
     """Options of any search; the server chooses defaults for None."""
 
@@ -26,7 +31,7 @@ class AnyOptions(TypedDict, total=False):
     min_revision: int | None
 
 
-class RecursiveSearchOptions(AnyOptions, total=False):
+class RecursiveSearchOptions(AnyOptions, VersionsOption, total=False):
     mode: Mode | None
     vector: Sequence[float] | None
     """In place of the query's. Without a query the search is by meaning only."""
@@ -48,8 +53,6 @@ class PassageSearchOptions(SearchOptions, total=False):
     group_by: Literal["page", "artifact"] | None
     """Only the best passage of each; a second one that is nearly as good adds to its score.
     ``limit`` and ``offset`` count pages or artifacts."""
-    versions: Literal["newest", "all"] | None
-    """Of versions and copies of a passage, only the newest, the default, or all."""
 
 
 class SummarySearchOptions(SearchOptions, total=False):
@@ -91,7 +94,8 @@ class HitExplanation(TypedDict):
 class FoldedPassage(TypedDict):
     node_id: str
     artifact: HitArtifact
-    page: HitPage
+    page: HitPage | None
+    """Null for an artifact's summary."""
     text: str | None
     """Null for a copy."""
 

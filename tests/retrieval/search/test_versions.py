@@ -8,7 +8,7 @@ from documents.models import Artifact
 from retrieval.search.versions import strip_marks
 from tests.clients import client_with_key
 from tests.factories import change_search, give, sync
-from tests.written import make_build
+from tests.written import make_build, write_all
 
 pytestmark = pytest.mark.django_db
 
@@ -184,3 +184,37 @@ class TestCopies:
 )
 def test_names_without_marks_of_versions(name, plain):
     assert strip_marks(name) == plain
+
+
+SEARCHES = ("pages", "questions", "summaries", "hierarchical", "recursive")
+
+
+def find_documents(kind: str, **options: Any) -> list[str]:
+    """The external ids of the documents that a search shows, in their order."""
+    given = {"index": "plain", "query": QUERY, "limit": 5, **options}
+    answer = client_with_key().post(f"/api/v1/search/{kind}", given, format="json").json()
+    hits = answer.get("hits") or [
+        chunk
+        for artifact in answer["artifacts"]
+        for page in artifact["pages"]
+        for chunk in page["supporting_chunks"]
+    ]
+    return list(dict.fromkeys(names(hits)))
+
+
+class TestEverySearchOfPassages:
+    @pytest.fixture
+    def written(self, db, embedder, store):
+        build = make_build(
+            "plain", questions={"count": 1}, page_summaries=True, artifact_summaries=True
+        )
+        crane = give(CRANE, title="Crane", external_id="crane")
+        write_all(build, *add_tariffs(1, 2, 3), crane)
+
+    @pytest.mark.parametrize("kind", SEARCHES)
+    def test_shows_the_newest_version(self, written, kind):
+        assert set(find_documents(kind)) == {"tariff-v3.txt", "crane"}
+
+    @pytest.mark.parametrize("kind", SEARCHES)
+    def test_shows_all_versions_where_that_is_asked_for(self, written, kind):
+        assert len(find_documents(kind, versions="all", limit=10)) == 4
