@@ -8,7 +8,9 @@ from pathlib import Path
 from django.conf import settings
 from django.db import DatabaseError
 from django.db.models import Count
+from django.utils.module_loading import import_string
 
+from core.apps import list_apps
 from core.exceptions import StrataError
 from documents.models import Artifact
 from documents.parsing import docling_serve, read_confinement
@@ -57,7 +59,8 @@ def check_installation() -> Iterator[DiagnosticResult]:
 def check_indexes() -> Iterator[DiagnosticResult]:
     """What blocks builds, and what was not written or cannot be read. Nothing of it if the database
     does not answer, as before the first start; another check reports that."""
-    for check in (_check_builds, _check_partial_documents, _check_texts, _check_text_languages):
+    checks = (_check_builds, _check_partial_documents, _check_texts, _check_text_languages)
+    for check in (*checks, _check_apps):
         try:
             yield from list(check())
         except DatabaseError:
@@ -128,6 +131,13 @@ def _check_partial_documents() -> Iterator[DiagnosticResult]:
     for index, count in partial.annotate(Count("pk")):
         detail = f"{index}: documents that were read in part: {count:,}."
         yield DiagnosticResult("reading", True, detail, PARTIAL_FIX)
+
+
+def _check_apps() -> Iterator[DiagnosticResult]:
+    """Report what optional apps say of the indexes. None of it is a failure."""
+    for app in list_apps():
+        for subject, detail, fix in import_string(app.diagnostics)() if app.diagnostics else ():
+            yield DiagnosticResult(subject, True, detail, fix)
 
 
 def _check_texts() -> Iterator[DiagnosticResult]:

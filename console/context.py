@@ -15,4 +15,5 @@ def list_app_pages() -> list[str]:
 def menu(request: HttpRequest) -> dict[str, Any]:
     """A context processor."""
     choices = [app.search_choices for app in list_apps() if app.search_choices]
-    return {"app_pages": list_app_pages(), "search_choices": choices}
+    parts = [app.documents_part for app in list_apps() if app.documents_part]
+    return {"app_pages": list_app_pages(), "search_choices": choices, "documents_parts": parts}

@@ -4,6 +4,8 @@ from core.apps import StrataApp, Task
 class CopiesConfig(StrataApp):
     name = "copies"
     api_urls = "copies.urls"
+    documents_part = "copies/groups.html"
+    diagnostics = "copies.groups.describe_groups"
     tasks = [Task("sketch_documents", every=60)]
 
     def ready(self) -> None:

@@ -1,6 +1,7 @@
 """Reads groups of near copies. A document that a request may not see is in none of its groups."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -36,6 +37,18 @@ def count_near_copies(artifacts: Sequence[Artifact], grant: Grant) -> dict[UUID,
         artifact.pk: {"near_duplicates": (counts.get(artifact.pk) or 1) - 1}
         for artifact in artifacts
     }
+
+
+def describe_groups() -> Iterator[tuple[str, str, str]]:
+    """For each index with near copies: what ``doctor`` says of them, and where they are shown."""
+    sizes: defaultdict[str, list[int]] = defaultdict(list)
+    groups = Sketch.objects.values_list("artifact__index", "group").order_by("artifact__index")
+    for index, _, count in groups.annotate(count=Count("pk")).filter(count__gt=1):
+        sizes[index].append(count)
+    for index, counts in sizes.items():
+        detail = f"{index}: documents that are near copies of others: {sum(counts):,}"
+        where = "The page Documents lists the groups; searches show the newest of each passage."
+        yield "copies", f"{detail}, in groups: {len(counts):,}.", where
 
 
 def _visible(grant: Grant) -> QuerySet[Sketch]:

@@ -76,6 +76,10 @@ class StrataApp(AppConfig):
     slow_paths: ClassVar[frozenset[str]] = frozenset()
     page: ClassVar[str] = ""  # its address, the folder of its template, and its name in the menu
     search_choices: ClassVar[str] = ""  # a template: further choices of the page *Search*
+    documents_part: ClassVar[str] = ""  # a template: a further part of the page *Documents*
+    # A function that yields what ``doctor`` reports of it besides failures: a subject, what is
+    # there, and what helps.
+    diagnostics: ClassVar[str] = ""
     preload: ClassVar[str] = ""  # a function that loads what requests should not wait for
     kinds: ClassVar[Sequence[Kind]] = ()
     embedding_providers: ClassVar[Sequence[EmbeddingProvider]] = ()

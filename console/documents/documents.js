@@ -37,6 +37,7 @@ const list = keepShowing(async (offset = offsetOfAddress()) => {
     getJson(`${path}artifacts/`, { ...filled, ordering, limit: PAGE_SIZE }, signal),
   ]);
   showIndex(index);
+  document.dispatchEvent(new CustomEvent("index-shown", { detail: name })); // for the parts of apps
   showDocuments(page, offset);
   return index.artifacts_waiting > 0 || index.nodes.pending > 0 ? POLL_MS : null;
 });

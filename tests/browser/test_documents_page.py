@@ -1,6 +1,7 @@
 """The page that lists documents, in a real browser, against the real service."""
 
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import pytest
 
@@ -85,3 +86,29 @@ class TestDocuments:
         admitted.click("#rows a")
 
         admitted.locator("#text", has_text="Queleas flock.").wait_for()
+
+
+class TestNearCopies:
+    def test_are_listed_in_groups(self, admitted: "Page"):
+        def answer(route: "Route") -> None:
+            offset = "offset=1" in route.request.url
+            [title, count] = ["Quelea", 2] if offset else ["Tern 07", 60]
+            document = {"id": str(uuid4()), "title": title, "updated_at": "2026-02-03T10:00:00Z"}
+            group = {"count": count, "documents": [document]}
+            route.fulfill(json={"count": 2, "results": [group]})
+
+        admitted.route("**/indexes/plain/duplicates/?*", answer)
+        admitted.reload()
+        admitted.click("text=2 groups of near copies")
+        groups = admitted.locator("#near-copies > ol > li")
+        groups.filter(has_text="Tern 07").filter(has_text="59 other documents").wait_for()
+        admitted.click("#near-copies button")
+
+        groups.nth(1).filter(has_text="Quelea").wait_for()
+        assert admitted.locator("#near-copies button").is_hidden()
+        assert "/documents/" in groups.nth(1).locator("a").get_attribute("href")
+
+    def test_are_not_mentioned_where_there_are_none(self, admitted: "Page"):
+        admitted.locator("#rows tr").first.wait_for()
+
+        assert admitted.locator("#near-copies").is_hidden()

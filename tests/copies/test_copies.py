@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from access.grants import EVERYTHING, Grant
+from config import diagnostics
 from copies.groups import count_near_copies
 from copies.models import Sketch
 from copies.sketching import make_signature, measure_similarity, sketch_due_documents
@@ -116,6 +117,23 @@ class TestDocument:
         answer = client_with_key().get(f"/api/v1/artifacts/{artifact.pk}/").json()
 
         assert answer["near_duplicates"] == 1
+
+
+class TestDoctor:
+    def test_counts_near_copies_and_their_groups(self):
+        for number in (1, 2, 3):
+            add(tariff(number))
+        add(" ".join(PARAGRAPHS))
+
+        [found] = diagnostics._check_apps()
+
+        assert (found.subject, found.is_ok) == ("copies", True)
+        assert found.detail == "plain: documents that are near copies of others: 3, in groups: 1."
+
+    def test_says_nothing_without_near_copies(self):
+        add(tariff(1))
+
+        assert list(diagnostics._check_apps()) == []
 
 
 class TestSketching:
