@@ -179,7 +179,7 @@ STRATA_EMBEDDING_THREADS = read_int("STRATA_EMBEDDING_THREADS", 0) or None  # al
 STRATA_MODEL_WAIT_SECONDS = 1.5
 # Nodes of one document in one build: some thousand pages. Embedding them takes minutes.
 STRATA_MAX_DOCUMENT_NODES = read_int("STRATA_MAX_DOCUMENT_NODES", 50_000)
-STRATA_SYNC_BATCH = 256  # nodes claimed at once: enough to sort by length, seconds of work
+STRATA_SYNC_BATCH = 1_024  # nodes claimed at once: writing their points costs one flush
 STRATA_LEASE_SECONDS = 120  # other workers may take over a claim that is not renewed in this time
 STRATA_EDIT_SPECS = False  # whether the API may write the files of the specs
 STRATA_MAX_ATTEMPTS = 5

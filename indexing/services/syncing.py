@@ -1,16 +1,16 @@
 """Syncs the store with the ledger: claim nodes, embed and write them, delete what was removed."""
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import F, Min, QuerySet
+from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
 from core.exceptions import StrataError
-from core.leases import ATTEMPTS_BEFORE_ISOLATION, NO_LEASE, Claim, describe_error
+from core.leases import NO_LEASE, Claim, describe_error
 from core.stages import describe, stage
 from documents.models import TEXTS_OF_PAGE
 from indexing import embedding
@@ -33,6 +33,9 @@ from indexing.unconfirmed_writes import delete_points, unconfirmed_write
 # Texts between two checks for a stop request or a build that waits: half a second of work. 16 would
 # take a tenth more processor time, because texts of different lengths are padded to the longest.
 TEXTS_PER_CHECK = 32
+TEXTS_PER_SORT = 256  # claimed together and sorted by length, so that little is padded
+# What was embedded in this time is written, and searches find it, before more is embedded.
+SECONDS_PER_WRITE = 5
 
 
 def sync_nodes(
@@ -97,15 +100,10 @@ def draft_points(build: IndexBuild, nodes: Sequence[Node]) -> list[Point]:
 def claim_nodes(
     build: IndexBuild, limit: int, kinds: Collection[str] | None = None
 ) -> Claim[Node] | None:
-    """Claim up to ``limit`` unsynced nodes of these kinds with the lowest turn. They belong to many
-    documents that were planned together, or to a part of a large one."""
+    """Claim up to ``limit`` unsynced nodes of these kinds with the lowest turns."""
     nodes = Node.objects.unsynced(build)
     if kinds is not None:
         nodes = nodes.filter(kind__in=kinds)
-    fresh = nodes.free().filter(attempts__lt=ATTEMPTS_BEFORE_ISOLATION)
-    turn = fresh.aggregate(first=Min("turn"))["first"]
-    if turn is not None:
-        nodes = nodes.filter(turn=turn)
     return nodes.order_by("turn", "pk").claim_batch(limit)
 
 
@@ -131,7 +129,7 @@ def _sync_claim(
     # Nodes of a deleted artifact are left out: they will be deleted.
     nodes = [
         node
-        for node in rows.defer(*TEXTS_OF_PAGE, "source__text")
+        for node in rows.defer(*TEXTS_OF_PAGE, "source__text").order_by("turn", "pk")
         if node.artifact_id is None or node.artifact is not None
     ]
     count: int | None = None
@@ -153,8 +151,9 @@ def _write_claimed(
     should_stop: Callable[[], bool],
     is_awaited: Callable[[], bool],
 ) -> int:
-    """Embed and write the nodes, or some of them if another build waits; return how many, or 0 if a
-    stop was requested before writing."""
+    """Embed and write the nodes, or the first of them if they take long, or another build or a
+    document with an earlier turn waits; return how many, or 0 if a stop was requested before
+    writing."""
     artifact_ids = {str(node.artifact_id) for node in nodes if node.artifact_id is not None}
     describe({"strata.artifact_ids": sorted(artifact_ids)})
     now = timezone.now()
@@ -169,13 +168,15 @@ def _write_claimed(
     copied_count = len(vectors)
     uncopied = [node for node in needs_vectors if node.point_id not in vectors]
     throughput_samples: list[tuple[str, int, float]] = []
+    deadline = time.monotonic() + SECONDS_PER_WRITE
+    earlier = Node.objects.claimable(build).filter(turn__lt=nodes[-1].turn if nodes else 0)
     for model, texts in _group_by_model(build, uncopied).items():
         started, tokens = time.monotonic(), 0
         vector_of_line: dict[str, Vectors] = {}  # neighbours have the same title
-        for part in slices(sorted(texts, key=lambda n: n.token_count), TEXTS_PER_CHECK):
+        for part in _sort_by_length(texts):
             if should_stop():
                 return 0
-            if vectors and is_awaited():
+            if vectors and (is_awaited() or time.monotonic() > deadline or earlier.exists()):
                 break
             vectors |= _embed(model, part, vector_of_line)
             tokens += sum(node.token_count for node in part)
@@ -184,7 +185,7 @@ def _write_claimed(
     skipped_ids = {node.point_id for node in uncopied if node.point_id not in vectors}
     nodes = [node for node in nodes if node.point_id not in skipped_ids]
     terms: dict[UUID, SparseVector] = {}
-    for part in slices(sorted(needs_vectors, key=lambda n: n.token_count), TEXTS_PER_CHECK):
+    for part in slices(needs_vectors, TEXTS_PER_CHECK):
         if should_stop():
             return 0
         terms |= _encode_terms(build, part)
@@ -229,6 +230,13 @@ def _write_claimed(
         overtaken = {node.artifact_id for node in nodes if node.point_id in overtaken_ids}
         _repair_late_writes(build, overtaken_ids, kinds, overtaken)
     return len(nodes)
+
+
+def _sort_by_length(nodes: Sequence[Node]) -> Iterator[Sequence[Node]]:
+    """Nodes of about the same length, ``TEXTS_PER_CHECK`` at a time, those with the first turns
+    first."""
+    for part in slices(nodes, TEXTS_PER_SORT):
+        yield from slices(sorted(part, key=lambda node: node.token_count), TEXTS_PER_CHECK)
 
 
 def _group_kinds_by_model(build: IndexBuild) -> list[list[str]]:

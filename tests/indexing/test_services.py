@@ -248,6 +248,38 @@ class TestSyncNodes:
         sync(build)
         assert verify_build(build).is_sound
 
+    def test_writes_what_took_long_before_it_embeds_more(self, build, monkeypatch):
+        monkeypatch.setattr(syncing, "TEXTS_PER_CHECK", 2)
+        monkeypatch.setattr(syncing, "SECONDS_PER_WRITE", 0)
+        services.plan_nodes(give(long_text()).pk, build)
+
+        assert services.sync_nodes(build) == 2
+
+        assert Node.objects.filter(state=Node.State.SYNCED).count() == 2
+        sync(build)
+        assert verify_build(build).is_sound
+
+    def test_ends_a_batch_early_for_a_document_that_is_added_meanwhile(
+        self, build, embedder, monkeypatch
+    ):
+        monkeypatch.setattr(syncing, "TEXTS_PER_CHECK", 2)
+        monkeypatch.setattr(planning, "NODES_PER_TURN", 4)
+        services.plan_nodes(give(long_text(), title="Large").pk, build)
+        embed, added = embedder.embed_documents, []
+
+        def add_and_embed(texts):
+            if not added:
+                added.append(give("One heron.", title="Small"))
+                services.plan_nodes(added[0].pk, build)
+            return embed(texts)
+
+        monkeypatch.setattr(embedder, "embed_documents", add_and_embed)
+
+        assert services.sync_nodes(build) == 2
+        services.sync_nodes(build)
+
+        assert Node.objects.get(artifact=added[0]).state == Node.State.SYNCED
+
     def test_claims_little_while_another_build_waits(self, build, monkeypatch):
         monkeypatch.setattr(syncing, "TEXTS_PER_CHECK", 2)
         for number in range(5):
