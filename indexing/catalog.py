@@ -1,7 +1,6 @@
 """Implements the index catalog that the documents app queries: names, metadata rules, status."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +16,7 @@ from indexing.models import NOT_SYNCED, Index, IndexBuild, IndexedDocument, Node
 from indexing.removal import remove_artifact_points
 from indexing.services.rereading import find_reading_faults
 from indexing.spec import FieldSpec, IndexSpec
+from indexing.spec.dates import read_date
 from indexing.spec.loaded import explain_missing_index
 
 # Metadata and the spec of the index; raises ``InvalidInput`` and ``ModelUnavailable``.
@@ -137,8 +137,10 @@ def _check_by_kinds(metadata: Mapping[str, Any], spec: IndexSpec) -> None:
 
 
 def clean_metadata_value(name: str, field: FieldSpec, value: Any) -> Any:
-    """Convert the value of a declared field to the form in which it is stored. Raises
-    ``InvalidInput``: the field does not allow it."""
+    """Convert the value of a declared field to the form in which it is stored; None is no value.
+    Raises ``InvalidInput``: the field does not allow it."""
+    if value is None:
+        return None
     if field.many:
         if not isinstance(value, list):
             raise _invalid_value_error(name, f"must be a list of values of type {field.type}")
@@ -157,8 +159,10 @@ def clean_metadata_value(name: str, field: FieldSpec, value: Any) -> Any:
 
 
 def _clean_scalar(name: str, field: FieldSpec, value: Any) -> Any:
+    if field.type == "datetime":
+        return read_date(value, f"metadata.{name}")
     types: dict[str, tuple[type, ...]] = {
-        "keyword": (str,), "text": (str,), "datetime": (str,),
+        "keyword": (str,), "text": (str,),
         "integer": (int,), "float": (int, float), "bool": (bool,),
     }  # fmt: skip
     has_type = isinstance(value, types[field.type])
@@ -168,11 +172,6 @@ def _clean_scalar(name: str, field: FieldSpec, value: Any) -> Any:
         return float(value)  # the engine's float fields do not match integers
     if field.type == "integer" and not -(2**63) <= value < 2**63:
         raise _invalid_value_error(name, "must fit in 64 bits")
-    if field.type == "datetime":
-        try:
-            datetime.fromisoformat(value)
-        except ValueError:
-            raise _invalid_value_error(name, "must be a date and time as in RFC 3339") from None
     return value
 
 

@@ -1,22 +1,23 @@
 """Parses filters: checks a caller's filter against the spec and converts it to the store's filter.
 
 ``{"year": {"gte": 2019}, "venue": ["ACL", "EMNLP"]}`` matches if every key matches; ``all_of``,
-``any_of`` and ``not`` nest. A filter that cannot be parsed is an error; no part is ignored.
+``any_of`` and ``not`` nest. ``null``, also in a list, and ``{"exists": false}`` match what has no
+value. A date without a time is a whole day, a month or a year likewise. A filter that cannot be
+parsed is an error; no part is ignored.
 """
 
 import math
-import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
-from access.grants import EVERYTHING, Grant
+from access.grants import EVERYONE, EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from core.text import clean_text, is_text
 from indexing.spec import FieldSpec, IndexSpec
-from indexing.stores import AllOf, AnyOf, Filter, Match, MatchText, Not, Range
+from indexing.spec.dates import get_period, read_date
+from indexing.stores import AllOf, AnyOf, Empty, Filter, Match, MatchText, Not, Range
 
 MAX_DEPTH = 8  # nested objects
 MAX_CONDITIONS = 200  # compared values in the whole filter
@@ -24,13 +25,9 @@ MAX_VALUE_CHARS = 2_000
 
 COMBINATORS = ("all_of", "any_of", "not")
 RANGE_OPERATORS = ("gte", "gt", "lte", "lt")
+EXISTS = "exists"
 RANGE_FIELD_TYPES = frozenset({"integer", "float", "datetime"})
 ID_FIELDS = frozenset({"artifact_id", "page_id", "source_id", "chunk_id", "entity_id"})
-
-# RFC 3339, section 5.6: full-date, or full-date and full-time with its offset.
-_DATETIME = re.compile(
-    r"\d{4}-\d\d-\d\d(?:[Tt ]\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:[Zz]|[+-]\d\d:\d\d))?", re.ASCII
-)
 
 
 def parse_filter(content: object, spec: IndexSpec, grant: Grant = EVERYTHING) -> Filter | None:
@@ -111,11 +108,20 @@ class _FilterParser:
                 allowed=[*fields, *COMBINATORS],
             )
         field_type = fields[name]
+        if isinstance(value, Mapping) and EXISTS in value:
+            bounds = {key: each for key, each in value.items() if key != EXISTS}
+            self._count_condition()
+            is_missing = self._match_missing(name, field_type)
+            exists = _read_bool(value[EXISTS], f"{path}.{EXISTS}")
+            condition = Not(is_missing) if exists else is_missing
+            return (
+                AllOf([condition, self._parse_field(name, bounds, path)]) if bounds else condition
+            )
         if isinstance(value, Mapping):
             if field_type not in RANGE_FIELD_TYPES:
                 raise InvalidInput(
-                    f"{name} is a {field_type} field: it takes a value or a list of values, not a "
-                    "range.",
+                    f"{name} is a {field_type} field: it takes a value, a list of values or "
+                    f"{EXISTS}, not a range.",
                     field=path,
                 )
             return self._parse_range(name, field_type, value, path)
@@ -127,9 +133,14 @@ class _FilterParser:
         read = [
             form
             for at, each in values.items()
+            if each is not None
             for form in self._read_forms(name, field_type, each, at)
         ]
-        return self._make_match(name, field_type, read)
+        matches = [self._make_match(name, field_type, read)] if read else []
+        if None in values.values():
+            self._count_condition()
+            matches.append(self._match_missing(name, field_type))
+        return _any_of(matches)
 
     def _parse_range(
         self, name: str, field_type: str, bounds: Mapping[str, object], path: str
@@ -139,7 +150,7 @@ class _FilterParser:
                 raise InvalidInput(
                     f"{operator[:100]!r} is not a comparison.",
                     field=f"{path}.{operator}"[:200],
-                    allowed=RANGE_OPERATORS,
+                    allowed=[*RANGE_OPERATORS, EXISTS],
                 )
         if not bounds:
             raise InvalidInput(
@@ -149,16 +160,31 @@ class _FilterParser:
             bound: self._read_value(name, field_type, value, f"{path}.{bound}")
             for bound, value in bounds.items()
         }
+        if field_type == "datetime":  # from the first or the last moment of a day
+            is_last = {"gt": True, "lte": True}
+            values = {
+                bound: get_period(value, self.spec.zone)[is_last.get(bound, False)]
+                for bound, value in values.items()
+            }
         return Range(name, **values)
 
     def _make_match(self, name: str, field_type: str, values: Sequence[Any]) -> Filter:
         if field_type == "text":
             return _any_of([MatchText(name, value) for value in values])
         if field_type in {"float", "datetime"}:  # the store cannot match these by equality
-            return _any_of([Range(name, gte=value, lte=value) for value in values])
+            periods = [(value, value) for value in values]
+            if field_type == "datetime":
+                periods = [get_period(value, self.spec.zone) for value in values]
+            return _any_of([Range(name, gte=first, lte=last) for first, last in periods])
         if name == "groups":
             values = [value for value in values if self.grant.shows_group(value)]
         return Match(name, values)
+
+    def _match_missing(self, name: str, field_type: str) -> Filter:
+        if name == "groups":
+            return Match(name, [EVERYONE])
+        is_text = field_type in {"keyword", "text"}
+        return AnyOf([Empty(name), Match(name, [""])]) if is_text else Empty(name)
 
     def _read_forms(self, name: str, field_type: str, value: Any, path: str) -> list[Any]:
         """Check a value of the field, and list the forms in which documents may hold it."""
@@ -168,14 +194,17 @@ class _FilterParser:
 
     def _read_value(self, name: str, field_type: str, value: object, path: str) -> Any:
         """Check a value of the field and convert it to the stored form."""
+        self._count_condition()
+        if name in ID_FIELDS:
+            return _read_id(value, path)
+        return parse_value(value, field_type, path, self.spec.metadata.get(name))
+
+    def _count_condition(self) -> None:
         self.condition_count += 1
         if self.condition_count > MAX_CONDITIONS:
             raise InvalidInput(
                 f"The filter compares more than {MAX_CONDITIONS} values.", field="filter"
             )
-        if name in ID_FIELDS:
-            return _read_id(value, path)
-        return parse_value(value, field_type, path, self.spec.metadata.get(name))
 
 
 def _read_string(value: object, path: str) -> str:
@@ -233,28 +262,13 @@ def _read_bool(value: object, path: str) -> bool:
     return value
 
 
-def _read_datetime(value: object, path: str) -> str:
-    """Convert to UTC; a date without a time is midnight UTC, as in the store."""
-    wrong = "The value must be a date and time as in RFC 3339."
-    fix = "Write it as 2019-05-01T12:00:00Z."
-    if not isinstance(value, str) or not _DATETIME.fullmatch(value):
-        raise InvalidInput(wrong, field=path, fix=fix)
-    try:
-        moment = datetime.fromisoformat(value.upper())
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    except (ValueError, OverflowError):
-        raise InvalidInput("The date and time does not exist.", field=path, fix=fix) from None
-
-
 _READER_BY_FIELD_TYPE: dict[str, Callable[[object, str], Any]] = {
     "keyword": _read_string,
     "text": _read_nonblank_string,
     "integer": _read_integer,
     "float": _read_float,
     "bool": _read_bool,
-    "datetime": _read_datetime,
+    "datetime": read_date,
 }
 
 

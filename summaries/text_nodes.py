@@ -5,6 +5,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from functools import cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -15,7 +16,12 @@ from documents.models import TEXTS_OF_PAGE, Artifact, Page
 from indexing import embedding
 from indexing.chunking import fit_context, prepend_context
 from indexing.drafting.chunk import fit_chunk_context
-from indexing.drafting.drafter import declared_field_payload, page_payload, passage_payload
+from indexing.drafting.drafter import (
+    declared_field_payload,
+    page_payload,
+    passage_payload,
+    to_filter_values,
+)
 from indexing.models import IndexBuild, Node
 from indexing.spec import IndexSpec
 from indexing.stores.base import Payload
@@ -264,7 +270,7 @@ class QuestionDrafter(_WrittenTextDrafter):
         artifact, details = node.artifact, node.details
         assert artifact is not None
         return (
-            details["fields"]
+            to_filter_values(details["fields"], node.build.spec)
             | passage_payload(node)
             | {
                 "chunk_text": details["chunk_text"],
@@ -300,11 +306,11 @@ def merge_metadata_fields(
     """Merge a chunk's declared fields: the owner's value takes precedence over the one found in
     the text. Many-valued fields hold both."""
     fields: dict[str, Any] = {}
+    given = (owner_fields, extracted_fields)
     for name, field in spec.metadata.items():
         if field.many:
-            values = dict.fromkeys([*owner_fields.get(name, []), *extracted_fields.get(name, [])])
-            if values:
-                fields[name] = list(values)
-        elif name in owner_fields or name in extracted_fields:
-            fields[name] = owner_fields.get(name, extracted_fields.get(name))
+            if values := list(dict.fromkeys(chain(*(each.get(name) or [] for each in given)))):
+                fields[name] = values
+        elif values := [each[name] for each in given if each.get(name) is not None]:
+            fields[name] = values[0]
     return fields

@@ -18,6 +18,7 @@ from indexing.chunking import prepend_context
 from indexing.kinds import KINDS
 from indexing.models import IndexBuild, Node
 from indexing.spec import EmbeddingSpec, IndexSpec, SparseSpec
+from indexing.spec.dates import to_stored_date
 from indexing.stores.base import Payload
 
 if TYPE_CHECKING:
@@ -160,10 +161,17 @@ def passage_payload(node: Node) -> Payload:
 
 
 def declared_field_payload(node: Node) -> Payload:
-    """The values of the declared fields that the node's artifact has."""
+    """The values of the declared fields that the node's artifact has, as filters compare them."""
     assert node.artifact is not None
-    metadata = node.artifact.metadata
-    return {name: metadata[name] for name in node.build.spec.metadata if name in metadata}
+    return to_filter_values(node.artifact.metadata, node.build.spec)
+
+
+def to_filter_values(values: Mapping[str, Any], spec: IndexSpec) -> Payload:
+    return {
+        name: to_stored_date(values[name], spec.zone) if field.type == "datetime" else values[name]
+        for name, field in spec.metadata.items()
+        if name in values
+    }
 
 
 def hash_vector_inputs(node: Node, spec: IndexSpec) -> str:

@@ -4,8 +4,10 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from datetime import UTC, tzinfo
 from operator import attrgetter
 from typing import Any, Literal
+from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -71,6 +73,7 @@ class IndexSpec(AppSections):
     artifact_summaries: ArtifactSummarySpec | None = None
     questions: QuestionSpec | None = None
     metadata: dict[str, FieldSpec] = Field(default_factory=dict)
+    time_zone: str = "UTC"  # of days in filters and metadata, and of times without an offset
     collections: dict[str, str] = Field(default_factory=dict)  # ``Kind.collection`` -> its name
     search: SearchSpec = SearchSpec()
     tools: dict[str, ToolSpec] = Field(default_factory=dict)
@@ -94,6 +97,18 @@ class IndexSpec(AppSections):
         if isinstance(setting, bool):
             return {} if setting else None
         return setting
+
+    @field_validator("time_zone")
+    @classmethod
+    def _check_time_zone(cls, name: str) -> str:
+        try:
+            ZoneInfo(name)
+        except (LookupError, ValueError, OSError):
+            raise ValueError(
+                f"{name[:100]!r} is not a time zone; write a name of the IANA database, such as "
+                "Europe/Berlin or UTC"
+            ) from None
+        return name
 
     @model_validator(mode="after")
     def _check_sections_agree(self) -> "IndexSpec":
@@ -198,6 +213,8 @@ class IndexSpec(AppSections):
         recipe = self.model_dump(mode="json", exclude={*SEARCH_SETTINGS, "store", "public"})
         if not self.holds_unseen_text:
             del recipe["unseen_text"]  # so that builds of earlier releases have the same
+        if self.time_zone == "UTC":
+            del recipe["time_zone"]
         for section in list_sections("both"):
             recipe[section] = recipe[section] is not None
         # With questions, the model that writes them reads the descriptions of fields.
@@ -310,6 +327,10 @@ class IndexSpec(AppSections):
             return self.collections[collection]
         suffix = settings.STRATA_COLLECTION_NAMES.get(collection, f"{collection}_embeddings")
         return f"{self.name}.{suffix}"
+
+    @property
+    def zone(self) -> tzinfo:
+        return UTC if self.time_zone == "UTC" else ZoneInfo(self.time_zone)
 
     @property
     def declared_fields(self) -> dict[str, str]:

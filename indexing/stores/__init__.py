@@ -17,6 +17,7 @@ from indexing.stores.base import (
     AnyOf,
     CollectionSchema,
     DenseVector,
+    Empty,
     Filter,
     Match,
     MatchText,

@@ -105,6 +105,13 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True)
+class Empty:
+    """The field is absent, null or an empty list."""
+
+    field: str
+
+
+@dataclass(frozen=True, slots=True)
 class AllOf:
     """Every filter holds; with none, everything matches."""
 
@@ -123,7 +130,7 @@ class Not:
     filter: "Filter"
 
 
-Filter = Match | MatchText | Range | AllOf | AnyOf | Not
+Filter = Match | MatchText | Range | Empty | AllOf | AnyOf | Not
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,7 @@ FILTER_TRANSLATOR = FilterTranslator(
     text=models.MatchText,
     number_range=models.Range,
     datetime_range=models.DatetimeRange,
+    is_empty=lambda field: models.IsEmptyCondition(is_empty=models.PayloadField(key=field)),
 )
 
 FIELD_INDEX_SCHEMAS: dict[str, Any] = {

@@ -9,6 +9,7 @@ from indexing.stores.base import (
     AllOf,
     AnyOf,
     DenseVector,
+    Empty,
     Filter,
     Match,
     MatchText,
@@ -42,6 +43,7 @@ class FilterTranslator:
     text: Callable[..., Any]
     number_range: Callable[..., Any]
     datetime_range: Callable[..., Any]
+    is_empty: Callable[[str], Any]
     bool_value: Callable[[bool], Any] = bool
 
     def translate(self, filter: Filter) -> Any:
@@ -53,6 +55,8 @@ class FilterTranslator:
                 return self.filter(must=[self.field(key=field, match=self.text(text=text))])
             case Range():
                 return self.filter(must=[self._translate_range(filter)])
+            case Empty(field):
+                return self.filter(must=[self.is_empty(field)])
             case AllOf(filters):
                 return self.filter(must=[self.translate(each) for each in filters] or None)
             case AnyOf(filters):

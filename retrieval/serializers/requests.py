@@ -202,8 +202,8 @@ class QueryParametersSerializer(VectorQuerySerializer, VersionsSerializer):
     mode = serializers.ChoiceField(choices=[str(mode) for mode in Mode], default="hybrid")
     filter = FilterField(
         required=False,
-        help_text='Such as {"year": {"gte": 2019}, "venue": ["ACL", "EMNLP"]}; all_of, any_of '
-        "and not nest. JSON text in a query string.",
+        help_text='Such as {"year": {"gte": 2019}, "venue": ["ACL", "EMNLP"]}; null: has no value; '
+        "all_of, any_of and not nest. JSON text in a query string.",
     )
     verify = FlagField(default=True, help_text="Compare each hit with the document as it is now.")
     explain = FlagField(

@@ -15,6 +15,7 @@ from indexing.stores import (
     AllOf,
     AnyOf,
     CollectionSchema,
+    Empty,
     Match,
     MatchText,
     Not,
@@ -533,6 +534,13 @@ FILTERS = {
     "nothing beside something": (AnyOf([AnyOf([]), Match("year", [2019])]), {1}),
     "any of many keywords": (Match("venue", ["ACL", *"abcdefgh"]), {1, 3}),
     "field nobody has": (Match("nobody", ["x"]), set()),
+    "empty list": (Empty("venue"), {4}),
+    "null": (Empty("year"), {4}),
+    "no date": (Empty("published"), {4}),
+    "no text": (AnyOf([Empty("title"), Match("title", [""])]), {4}),
+    "any float": (Not(Empty("weight")), {1, 2, 3}),
+    "neither bool": (Empty("peer_reviewed"), {4}),
+    "a day": (Range("published", gte="2019-07-28", lte="2019-07-28T23:59:59.999999Z"), {1}),
 }  # fmt: skip
 
 
@@ -556,7 +564,7 @@ class TestFilters:
                     3, (1, 2, 0, 0), {1: 1.0}, venue=["ACL", "TACL"], year=[2021, 2022], weight=2.5,
                     peer_reviewed=True, published="2021-01-01T00:00:00.5Z", title="Parsing",
                 ),
-                make_point(4, (1, 3, 0, 0), {1: 1.0}),
+                make_point(4, (1, 3, 0, 0), {1: 1.0}, venue=[], year=None),
             ],
         )  # fmt: skip
         return collection

@@ -2,9 +2,10 @@ import math
 
 import pytest
 
+from access.grants import EVERYONE
 from core.exceptions import InvalidInput
 from indexing.spec import FieldSpec, IndexSpec
-from indexing.stores import AllOf, AnyOf, Match, MatchText, Not, Range
+from indexing.stores import AllOf, AnyOf, Empty, Match, MatchText, Not, Range
 from retrieval.filters import MAX_CONDITIONS, MAX_DEPTH, parse_filter
 
 SPEC = IndexSpec(
@@ -19,6 +20,7 @@ SPEC = IndexSpec(
         "abstract": FieldSpec(type="text"),
     },
 )
+LAST = "23:59:59.999999Z"
 
 
 def refusal(content):
@@ -67,6 +69,19 @@ class TestParseFilter:
                 Range("published", gte="2019-05-01T10:00:00Z"),
             ),
             ({"published": {"lt": "2019-05-01"}}, Range("published", lt="2019-05-01T00:00:00Z")),
+            (
+                {"published": ["2024-02", "20240501T120000Z"]},
+                AnyOf(
+                    [
+                        Range("published", gte="2024-02-01T00:00:00Z", lte=f"2024-02-29T{LAST}"),
+                        Range("published", gte="2024-05-01T12:00:00Z", lte="2024-05-01T12:00:00Z"),
+                    ]
+                ),
+            ),
+            (
+                {"published": {"gt": "2023", "lte": "2024-05-01"}},
+                Range("published", gt=f"2023-12-31T{LAST}", lte=f"2024-05-01T{LAST}"),
+            ),
         ],
     )
     def test_converts_each_type_to_what_the_store_compares(self, content, expected):
@@ -86,6 +101,42 @@ class TestParseFilter:
             Match("conditions", [*forms, "sciatica"])
         )
 
+    @pytest.mark.parametrize("no_value", [None, {"exists": False}])
+    @pytest.mark.parametrize(
+        ("name", "expected"),
+        [
+            ("year", Empty("year")),
+            ("is_award", Empty("is_award")),
+            ("published", Empty("published")),
+            ("page_index", Empty("page_index")),
+            ("topics", AnyOf([Empty("topics"), Match("topics", [""])])),
+            ("abstract", AnyOf([Empty("abstract"), Match("abstract", [""])])),
+            ("groups", Match("groups", [EVERYONE])),
+        ],
+    )
+    def test_matches_what_has_no_value(self, name, expected, no_value):
+        assert parse_filter({name: no_value}, SPEC) == expected
+        assert parse_filter({"not": {name: no_value}}, SPEC) == Not(expected)
+        assert parse_filter({name: {"exists": True}}, SPEC) == Not(expected)
+
+    def test_takes_no_value_beside_values_and_bounds(self):
+        assert parse_filter({"year": [2019, None]}, SPEC) == AnyOf(
+            [Match("year", [2019]), Empty("year")]
+        )
+        assert parse_filter({"year": {"exists": True, "lt": 2019}}, SPEC) == AllOf(
+            [Not(Empty("year")), Range("year", lt=2019)]
+        )
+
+    def test_takes_the_days_of_the_time_zone_of_the_index(self):
+        spec = SPEC.model_copy(update={"time_zone": "Europe/Berlin"})
+
+        assert parse_filter({"published": "2024-03-31"}, spec) == Range(
+            "published", gte="2024-03-30T23:00:00Z", lte="2024-03-31T21:59:59.999999Z"
+        )
+        assert parse_filter({"published": {"gt": "2024-03-31T12:00:00"}}, spec) == Range(
+            "published", gt="2024-03-31T10:00:00Z"
+        )
+
     @pytest.mark.parametrize(
         ("content", "place"),
         [
@@ -97,7 +148,10 @@ class TestParseFilter:
             ({"year": {}}, "filter.year"),
             ({"year": True}, "filter.year"),
             ({"year": 2019.0}, "filter.year"),
-            ({"year": None}, "filter.year"),
+            ({"year": {"exists": 1}}, "filter.year.exists"),
+            ({"year": {"exists": True, "from": 1}}, "filter.year.from"),
+            ({"venue": {"exists": True, "gte": "ACL"}}, "filter.venue"),
+            ({"venue": [None, "NAACL"]}, "filter.venue.1"),
             ({"year": 2**63}, "filter.year"),
             ({"year": []}, "filter.year"),
             ({"year": [2019, "x"]}, "filter.year.1"),
@@ -112,7 +166,9 @@ class TestParseFilter:
             ({"impact": False}, "filter.impact"),
             ({"published": "yesterday"}, "filter.published"),
             ({"published": "2019-13-01T00:00:00Z"}, "filter.published"),
-            ({"published": "2019-05-01T12:00:00"}, "filter.published"),
+            ({"published": {"lt": 1556712000}}, "filter.published.lt"),
+            ({"published": "01/02/2024"}, "filter.published"),
+            ({"published": ["2024", "2024-02-30"]}, "filter.published.1"),
             ({"published": "0001-01-01T00:00:00+23:00"}, "filter.published"),
             ({"abstract": "  "}, "filter.abstract"),
             ({"artifact_title": "half \ud800"}, "filter.artifact_title"),
@@ -135,7 +191,7 @@ class TestParseFilter:
         assert "text_hash" not in allowed
 
     def test_lists_the_allowed_comparisons(self):
-        assert refusal({"year": {"from": 1}}).allowed == ["gt", "gte", "lt", "lte"]
+        assert refusal({"year": {"from": 1}}).allowed == ["exists", "gt", "gte", "lt", "lte"]
 
     def test_lists_the_values_of_a_closed_list(self):
         assert refusal({"venue": "NAACL"}).allowed == ["ACL", "EMNLP"]

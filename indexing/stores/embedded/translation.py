@@ -26,6 +26,7 @@ FILTER_TRANSLATOR = FilterTranslator(
     text=edge.MatchText,
     number_range=edge.RangeFloat,
     datetime_range=edge.RangeDateTime,
+    is_empty=edge.IsEmptyCondition,
     bool_value=np.bool_,  # the engine reads Python's bool as 0 and 1, and finds nothing
 )
 
