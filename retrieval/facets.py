@@ -1,6 +1,9 @@
 """Counts the values of the declared metadata fields, among the points that a grant includes."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import strata_types
@@ -9,20 +12,22 @@ from documents.models import Artifact
 from indexing.models import IndexedDocument
 from indexing.spec import FieldSpec
 from indexing.stores import Filter, Match, Not
-from retrieval.filters import all_of
+from retrieval.filters import all_of, parse_filter
 from retrieval.search.targets import Target, find_builds, make_targets
 from retrieval.visible_points import VisiblePoints
 
 MAX_FACET_VALUES = 100
 # The store counts no values of the other types. It returns all values as strings.
 READERS: Mapping[str, Any] = {"keyword": str, "integer": int, "bool": "True".__eq__}
+MAX_IDS = 1_000  # of documents in one query
 
 
 def count_field_values(
     index: str, filter: Mapping[str, Any] | None, limit: int, grant: Grant
 ) -> strata_types.FacetAnswer:
-    """The most frequent values of each field. A field's own condition in ``filter`` does not apply
-    to its values, so that others can be chosen beside those already chosen. Raises as a search."""
+    """The most frequent values of each field, and how many documents have none. A field's own
+    condition in ``filter`` does not apply to its values, so that others can be chosen beside those
+    already chosen. Raises as a search."""
     build = find_builds([index], grant)[index]
     if build is None:
         return {"index": index, "build": None, "kind": None, "facets": []}
@@ -31,22 +36,56 @@ def count_field_values(
     points = VisiblePoints(grant)
     hidden = _find_documents_just_hidden(points, target)
     not_hidden = Not(Match("artifact_id", sorted(hidden))) if hidden else None
+    most = IndexedDocument.objects.filter(build=build.id).count()
+    rows: dict[str, list[Any]] = {}  # field whose condition is left out, or "" -> metadata
     facets: list[strata_types.Facet] = []
     for name, field in spec.metadata.items():
-        if field.type not in READERS:
-            continue
         others = {key: value for key, value in (filter or {}).items() if key != name}
         [target] = make_targets([build], spec.kinds[:1], others)
-        condition = all_of(target.filter, not_hidden)
-        counts = points.facet(target.collection, name, limit=limit, filter=condition)
+        collection, condition = target.collection, all_of(target.filter, not_hidden)
+        read, counts = READERS.get(field.type, str), {}
+        if field.type in READERS:
+            counts = points.facet(collection, name, limit=limit, filter=condition)
         if field.values:
-            counts = _join_forms(counts, name, field, points, target.collection, condition)
-        read = READERS[field.type]
+            counts = _join_forms(counts, name, field, points, collection, condition)
+        find = partial(points.facet, collection, "artifact_id", limit=most)
+        if spec.kinds[0] == "question":  # a passage may have values that its document has not
+            forms = {
+                value: field.list_stored_forms(value) if field.holds_texts else [read(value)]
+                for value in counts
+            }
+            documents = {
+                value: len(find(filter=all_of(condition, Match(name, held))))
+                for value, held in forms.items()
+            }
+            missing = len(find(filter=all_of(condition, parse_filter({name: None}, spec))))
+        else:
+            key = name if name in (filter or {}) else ""
+            if key not in rows:
+                rows[key] = list(_read_metadata(index, find(filter=condition)))
+            held = [_list_values(field, each.get(name)) for each in rows[key]]
+            documents = Counter(chain.from_iterable(held))
+            missing = held.count(set())
         values: list[strata_types.FacetValue] = [
-            {"value": read(value), "count": count} for value, count in counts.items()
+            {"value": read(value), "count": count, "documents": documents.get(value, 0)}
+            for value, count in counts.items()
         ]
-        facets.append({"field": name, "values": values})
+        facets.append({"field": name, "values": values, "missing": missing})
     return {"index": index, "build": build.number, "kind": spec.kinds[0], "facets": facets}
+
+
+def _read_metadata(index: str, ids: Collection[str]) -> Iterable[Mapping[str, Any]]:
+    rows = Artifact.objects.filter(index=index).order_by()
+    if len(ids) <= MAX_IDS:
+        rows = rows.filter(pk__in=list(ids))
+    pairs = rows.values_list("pk", "metadata").iterator()
+    return (metadata for pk, metadata in pairs if str(pk) in ids)
+
+
+def _list_values(field: FieldSpec, content: Any) -> set[str]:
+    """The values that a document has, as the store returns them."""
+    values = content if isinstance(content, list) else [content]
+    return {str(field.normalise(each)) for each in values if each not in (None, "")}
 
 
 def _join_forms(

@@ -27,7 +27,7 @@ function labelled({ name, type, values, closed }, about, dataset) {
   control.id = id; // and no name: a field may be called as a control of the form
   Object.assign(control.dataset, { field: name, type, ...dataset });
   if (NUMBERS.includes(type) && !dataset.many) Object.assign(control, { type: "number", step: type === "integer" ? "1" : "any" });
-  else if (!isChoice) control.placeholder = dataset.many ? SEVERAL : type === "datetime" ? "2026-11-26T09:00:00Z" : "";
+  else if (!isChoice) control.placeholder = dataset.many ? SEVERAL : type === "datetime" ? "2026-11-26" : "";
   const label = element("label", { htmlFor: id }, name, about ? `${dataset.bound ? " " : " – "}${about}` : "");
   if (isChoice || !offered.length) return [label, control];
   control.setAttribute("list", `${id}-values`);

@@ -3,7 +3,6 @@
 import { getJson } from "../common/api.js";
 import { $, element, keyed, numberFormat, updateChildren } from "../common/dom.js";
 import { fillFields, filterElements, readFields } from "../common/fields.js";
-import { NODE_NAMES } from "../common/page.js";
 
 const VALUES_SHOWN = 12; // of each field, the most frequent ones
 
@@ -57,24 +56,26 @@ export async function showFacets(index, search) {
   if (!index || !$("filters").open) return;
   const { signal } = (counting = new AbortController());
   const filter = readFilter();
-  const { kind, facets } = await getJson(
+  const { facets } = await getJson(
     `indexes/${encodeURIComponent(index)}/facets`,
     { filter: JSON.stringify(filter), limit: VALUES_SHOWN },
     signal,
   );
-  for (const { field, values } of facets) {
+  for (const { field, values, missing } of facets) {
     const list = $("fields").querySelector(`[data-facet="${CSS.escape(field)}"]`);
     const chosen = chosenValues(filter[field]);
-    const uncounted = chosen.filter((value) => !values.some((each) => each.value === value));
-    const shown = [...values, ...uncounted.map((value) => ({ value, count: 0 }))];
-    updateChildren(list, shown.map((each) => valueElement(field, each, chosen.includes(each.value), kind, search)));
+    const counted = missing ? [...values, { value: null, documents: missing }] : values;
+    const uncounted = chosen.filter((value) => !counted.some((each) => each.value === value));
+    const shown = [...counted, ...uncounted.map((value) => ({ value, documents: 0 }))];
+    updateChildren(list, shown.map((each) => valueElement(field, each, chosen.includes(each.value), search)));
     list.hidden = shown.length === 0;
   }
 }
 
-function valueElement(field, { value, count }, isChosen, kind, search) {
-  const button = element("button", { type: "button", dir: "auto", ariaPressed: String(isChosen) }, String(value), " ");
-  button.append(element("span", { className: "count", title: NODE_NAMES[kind] ?? "nodes" }, numberFormat.format(count)));
+function valueElement(field, { value, documents }, isChosen, search) {
+  const name = value === null ? "no value" : String(value);
+  const button = element("button", { type: "button", dir: "auto", ariaPressed: String(isChosen) }, name, " ");
+  button.append(element("span", { className: "count", title: "documents" }, numberFormat.format(documents)));
   button.addEventListener("click", () => {
     const { [field]: condition, ...rest } = readFilter();
     const before = chosenValues(condition);
@@ -85,7 +86,7 @@ function valueElement(field, { value, count }, isChosen, kind, search) {
   return keyed(JSON.stringify(value), element("li", {}, button));
 }
 
-/** The values of a condition; bounds have none. */
+/** The values of a condition, with null for none; bounds have none. */
 function chosenValues(condition) {
-  return [condition ?? []].flat().filter((value) => typeof value !== "object");
+  return condition === undefined ? [] : [condition].flat().filter((value) => value === null || typeof value !== "object");
 }

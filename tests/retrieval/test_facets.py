@@ -5,7 +5,7 @@ import pytest
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput, UnknownIndex
 from documents.models import Artifact
-from documents.services import remove_artifact, update_artifact
+from documents.services import TextContent, remove_artifact, replace_content, update_artifact
 from indexing.models import IndexedDocument
 from retrieval.facets import count_field_values
 from tests.factories import declare_synonyms, give, sync
@@ -46,6 +46,16 @@ def count(filter=None, grant=EVERYTHING, limit=20):
     return {
         each["field"]: {value["value"]: value["count"] for value in each["values"]}
         for each in answer["facets"]
+        if each["values"]
+    }
+
+
+def count_documents(filter=None, grant=EVERYTHING):
+    facets = count_field_values("minutes", filter, 20, grant)["facets"]
+    return {
+        each["field"]: {value["value"]: value["documents"] for value in each["values"]}
+        | {None: each["missing"]}
+        for each in facets
     }
 
 
@@ -57,6 +67,25 @@ class TestCountFieldValues:
             "year": {2023: 2, 2024: 1},
             "is_draft": {True: 1},
         }
+
+    def test_counts_documents_and_those_without_a_value(self, minutes):
+        build, given = minutes
+        replace_content(given[0].pk, TextContent(("The chain was replaced.",) * 3))
+        sync(build, *given)
+
+        assert count()["board"] == {"harbour": 3, "works": 2}
+        assert count_documents() == {
+            "board": {"harbour": 1, "works": 2, None: 0},
+            "topics": {"chains": 2, "buoys": 1, None: 1},
+            "year": {2023: 2, 2024: 1, None: 0},
+            "is_draft": {True: 1, None: 2},
+            "weight": {None: 2},
+            "note": {None: 2},
+        }
+        assert count_documents({"board": "works"})["topics"] == {"chains": 1, None: 1}
+        assert count_documents({"board": "works"})["board"] == {"harbour": 1, "works": 2, None: 0}
+        assert count_documents({"topics": None})["year"] == {2024: 1, None: 0}
+        assert count_documents(grant=Grant(groups=frozenset()))["note"] == {None: 2}
 
     def test_shows_the_most_frequent_values(self, minutes):
         assert count(limit=1)["topics"] == {"chains": 2}

@@ -425,7 +425,13 @@ EXAMPLES: dict[Any, Any] = {
     ),
     types.FacetAnswer: {
         "index": "handbook", "build": 1, "kind": "chunk",
-        "facets": [{"field": "year", "values": [{"value": 1911, "count": 87}]}],
+        "facets": [
+            {
+                "field": "year",
+                "values": [{"value": 1911, "count": 87, "documents": 4}],
+                "missing": 1,
+            }
+        ],
     },
     types.ToolList: _list(TOOL),
     types.ToolAnswer: _answer(relevant=True, hits=[QUESTION_HIT], filter_applied="exact"),

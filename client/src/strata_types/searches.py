@@ -348,6 +348,8 @@ class ImageSearchAnswer(AnySearchAnswer):
 class FacetValue(TypedDict):
     value: str | int | bool
     count: int
+    """Passages, or other nodes of the kind."""
+    documents: int
 
 
 class Facet(TypedDict):
@@ -355,6 +357,9 @@ class Facet(TypedDict):
 
     field: str
     values: list[FacetValue]
+    """Only of a keyword, integer or bool field."""
+    missing: int
+    """Documents without a value of the field."""
 
 
 class FacetAnswer(TypedDict):
@@ -363,7 +368,6 @@ class FacetAnswer(TypedDict):
     kind: str | None
     """The kind of node that is counted; null if the index has no live build."""
     facets: list[Facet]
-    """Of the keyword, integer and bool fields."""
 
 
 # --- Tools -----------------------------------------------------------------------------------
