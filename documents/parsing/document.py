@@ -296,7 +296,7 @@ class DocumentDraft:
         self._warn_of_pages(
             "hidden_text",
             [sum(len(each.text) for each in page.unseen) for page in self.pages],
-            "cannot be seen there",
+            "cannot be seen there or are struck out",
         )
         self._warn_of_pages(
             "unreadable_text",

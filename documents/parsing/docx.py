@@ -1,7 +1,7 @@
 """Word: paragraphs, lists and tables in document order, a page for each top heading.
 
-Text that is hidden or was deleted is kept apart. Headers and footers that the pages show are read
-once: the headers at the start, the footers at the end. Comments are left out."""
+Text that is hidden, struck out or was deleted is kept apart. Headers and footers that the pages
+show are read once: the headers at the start, the footers at the end. Comments are left out."""
 
 import io
 import re
@@ -204,7 +204,8 @@ class WordReader:
             if tag == _RUN:
                 properties = element.find(qn("w:rPr"))
                 run = self._styles.of_run(properties, style)
-                self._walk(element, line, run, reason or ("hidden" if run.is_hidden else ""))
+                hidden = "hidden" if run.is_hidden else "deleted" if run.is_struck else ""
+                self._walk(element, line, run, reason or hidden)
             elif tag in _TEXTS:
                 self._say(line, _read_letters(element, parent), style.shift, reason)
             elif tag in _CHARACTERS:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from documents.parsing.blocks import LIST_INDENT, format_table, join_blocks
+from documents.parsing.document import UnseenText
 from documents.parsing.omml import read_formula
 from documents.parsing.ooxml import Package, qn
 from text.numerals import format_number
@@ -28,23 +29,27 @@ _NUMBERS = {
 _SIGNS = {"Period": "{}.", "ParenR": "{})", "ParenBoth": "({})", "Plain": "{}"}
 
 
-def read_frame(frame: Any) -> list[str]:
-    """Its text, with the numbers of lists; nothing if it has none."""
+def read_frame(frame: Any, unseen: list[UnseenText]) -> list[str]:
+    """Its text, with the numbers of lists; nothing if it has none. What is struck out is added to
+    ``unseen``."""
     if frame is None:
         return []
     lines = []
     counts: dict[int, int] = {}  # by level of the open lists
     for paragraph in frame.iterchildren(qn("a:p")):
-        text = join_shifted(_iter_parts(paragraph))
+        struck: list[str] = []
+        text = join_shifted(_iter_parts(paragraph, struck))
+        unseen += [UnseenText("".join(struck), "deleted")] if struck else []
         properties = paragraph.find(qn("a:pPr"))
         level = 0 if properties is None else int(properties.get("lvl", "0"))
         numbered = None if properties is None else properties.find(qn("a:buAutoNum"))
         counts = {other: count for other, count in counts.items() if other <= level}
         if numbered is None:
             counts.pop(level, None)
-        elif text.strip():
+        elif text.strip() or struck:
             counts[level] = counts.get(level, int(numbered.get("startAt", "1")) - 1) + 1
-            text = f"{_format_number(counts[level], numbered.get('type', ''))} {text}"
+            number = _format_number(counts[level], numbered.get("type", ""))
+            text = f"{number} {text}" if text.strip() else ""
         lines.append(text)
     text = "\n".join(lines).strip()
     return [text] if text else []
@@ -55,7 +60,7 @@ def _format_number(number: int, name: str) -> str:
     return _SIGNS[sign].format(format_number(number, _NUMBERS.get(name.removesuffix(sign), "")))
 
 
-def _iter_parts(parent: Any) -> Iterator[tuple[str, int]]:
+def _iter_parts(parent: Any, struck: list[str]) -> Iterator[tuple[str, int]]:
     for element in parent:
         if element.tag in {qn("a:r"), qn("a:fld")}:
             properties = element.find(qn("a:rPr"))
@@ -65,13 +70,16 @@ def _iter_parts(parent: Any) -> Iterator[tuple[str, int]]:
             text = (element.findtext(qn("a:t")) or "").replace("\v", "\n")
             if element.tag == qn("a:fld") and _PLACEHOLDER.fullmatch(text):
                 continue  # the number of a slide, which programs write when they show it
+            if properties is not None and properties.get("strike", "noStrike") != "noStrike":
+                struck.append(text)
+                continue
             yield text, (baseline > 0) - (baseline < 0)
         elif element.tag == qn("a:br"):
             yield "\n", 0
         elif element.tag in {qn("m:oMath"), qn("m:oMathPara")}:
             yield read_formula(element), 0
         elif element.tag != qn("mc:Fallback"):
-            yield from _iter_parts(element)
+            yield from _iter_parts(element, struck)
 
 
 def read_references(package: Package, part: str, drawing: Any) -> Iterator[str]:

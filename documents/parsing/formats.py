@@ -48,7 +48,7 @@ FORMATS = (
         f"{_OFFICE}wordprocessingml.document",
         (".docx", ".docm", ".dotx", ".dotm"),
         "zip",
-        version=2,
+        version=3,
     ),
     Format(
         "PowerPoint",
@@ -56,7 +56,7 @@ FORMATS = (
         f"{_OFFICE}presentationml.presentation",
         (".pptx", ".pptm", ".ppsx", ".ppsm", ".potx", ".potm"),
         "zip",
-        version=2,
+        version=3,
     ),
     Format(
         "Excel",
@@ -64,11 +64,11 @@ FORMATS = (
         f"{_OFFICE}spreadsheetml.sheet",
         (".xlsx", ".xlsm", ".xltx", ".xltm"),
         "zip",
-        version=2,
+        version=3,
     ),
     Format("EPUB", "epub:read", "application/epub+zip", (".epub",), "zip", version=2),
     Format(
-        "OpenDocument text", "opendocument:read", f"{_OPEN}text", (".odt", ".ott"), "zip", version=2
+        "OpenDocument text", "opendocument:read", f"{_OPEN}text", (".odt", ".ott"), "zip", version=3
     ),
     Format(
         "OpenDocument presentation",
@@ -76,7 +76,7 @@ FORMATS = (
         f"{_OPEN}presentation",
         (".odp", ".otp"),
         "zip",
-        version=2,
+        version=3,
     ),
     Format(
         "OpenDocument spreadsheet",
@@ -84,21 +84,21 @@ FORMATS = (
         f"{_OPEN}spreadsheet",
         (".ods", ".ots"),
         "zip",
-        version=2,
+        version=3,
     ),
     Format("TIFF", "image:read_scan", "image/tiff", (".tif", ".tiff"), "image"),
     Format("BMP", "image:read_scan", "image/bmp", (".bmp",), "image"),
     Format("ZIP", "archives:read", ZIP_TYPE, (".zip",), "zip"),
-    Format("RTF", "rtf:read", "application/rtf", (".rtf",), "rtf", version=2),
+    Format("RTF", "rtf:read", "application/rtf", (".rtf",), "rtf", version=3),
     Format("HTML", "html:read", "text/html", (".html", ".htm", ".xhtml"), version=2),
-    Format("Markdown", "markdown:read", "text/markdown", (".md", ".markdown"), version=2),
+    Format("Markdown", "markdown:read", "text/markdown", (".md", ".markdown"), version=3),
     Format("CSV", "csv:read", "text/csv", (".csv",), version=2),
     Format("TSV", "csv:read", "text/tab-separated-values", (".tsv",), version=2),
     Format("JSON", "json:read", "application/json", (".json",), version=2),
     Format("JSON Lines", "json:read_lines", "application/jsonl", (".jsonl", ".ndjson"), version=2),
     Format("XML", "xml:read", "application/xml", (".xml",), version=2),
     Format(
-        "notebook", "markdown:read_notebook", "application/x-ipynb+json", (".ipynb",), version=2
+        "notebook", "markdown:read_notebook", "application/x-ipynb+json", (".ipynb",), version=3
     ),
     Format("e-mail", "eml:read", "message/rfc822", (".eml",), version=2),
     Format("MBOX", "eml:read_mbox", "application/mbox", (".mbox",)),
@@ -109,10 +109,10 @@ FORMATS = (
     Format("SRT", "transcripts:read", "application/x-subrip", (".srt",)),
     Format("calendar", "ics:read", "text/calendar", (".ics",)),
     Format("Excel XML", "spreadsheet_xml:read", "application/vnd.ms-excel", ()),
-    Format("old Word", OLD_OFFICE, "application/msword", (".doc",), "ole", version=2),
-    Format("old Excel", OLD_OFFICE, "application/vnd.ms-excel", (".xls",), "ole", version=2),
+    Format("old Word", OLD_OFFICE, "application/msword", (".doc",), "ole", version=3),
+    Format("old Excel", OLD_OFFICE, "application/vnd.ms-excel", (".xls",), "ole", version=3),
     Format(
-        "old PowerPoint", OLD_OFFICE, "application/vnd.ms-powerpoint", (".ppt",), "ole", version=2
+        "old PowerPoint", OLD_OFFICE, "application/vnd.ms-powerpoint", (".ppt",), "ole", version=3
     ),
     Format("source code", "code:read", "text/plain", tuple(LANGUAGES), version=2),
     Format(

@@ -1,5 +1,5 @@
-"""Markdown: the text as it is written, a page for each top heading. A Jupyter notebook is read as
-the Markdown of its text, its code, and what the code printed.
+"""Markdown: the text as it is written, without what is struck out, a page for each top heading. A
+Jupyter notebook is read as the Markdown of its text, its code, and what the code printed.
 
 A CommonMark parser finds the headings, so ``#`` in a code fence is not one.
 """
@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from documents.exceptions import Unparsable
-from documents.parsing.document import DocumentDraft
+from documents.parsing.document import DocumentDraft, UnseenText
 from documents.parsing.embedded_data import shorten_data_uris
 from documents.parsing.text import read_text
 
@@ -26,6 +27,13 @@ _FRONT_TITLE = re.compile(r"^title:(.*)$", re.M)
 # Of a picture whose data is at the end of the file, as Google Docs exports it.
 _DATA_DEFINITION = re.compile(
     r"^ {0,3}\[[^\]\n]{1,200}\]: *<?data:[^\s>]{0,200}>?[^\n]{0,200}\n?", re.M
+)
+# What is struck out, after code, in which nothing is. The bounds keep hostile files linear.
+_STRUCK = re.compile(
+    r"(?<!`)(`{1,9})(?!`)(?:(?!\n\s*\n).){1,2000}?(?<!`)\1(?!`)"
+    r"|(?<![~\\])~~(?![~\s])(?P<text>(?:(?!\n\s*\n).){1,2000}?)(?<![~\s\\])~~(?!~)"
+    r"|<(?P<tag>del|s|strike)(?:\s[^<>]{0,200})?>(?P<marked>.{0,2000}?)</(?P=tag)\s{0,9}>",
+    re.S | re.IGNORECASE,
 )
 _MARKUP = re.compile(r"!?\[([^\]\[]*)\]\([^()]*\)|[*_`]{1,3}(\S(?:[^*_`]*\S)?)[*_`]{1,3}")
 
@@ -67,17 +75,43 @@ def _add_markdown(text: str, draft: DocumentDraft) -> None:
     else:
         starts[0] = (0, starts[0][1])
     for (start, label), (end, _) in pairwise([*starts, (len(text), "")]):
-        draft.add_page(text[start:end], label)
+        unseen: list[UnseenText] = []
+        draft.add_page(_cut_struck(text[start:end], unseen), label, unseen=unseen)
+
+
+def _cut_struck(text: str, unseen: list[UnseenText]) -> str:
+    """The text without what is struck out, which is added to ``unseen``."""
+    if "~~" not in text and "</" not in text:
+        return text
+    offsets = [match.start() for match in _LINE.finditer(text)] + [len(text)]
+    code = [
+        (offsets[token.map[0]], offsets[min(token.map[1], len(offsets) - 1)])
+        for token in _parse_blocks(text)
+        if token.type in {"fence", "code_block"} and token.map
+    ]
+
+    def cut(match: re.Match[str]) -> str:
+        struck = match["text"] or match["marked"]
+        if not struck or any(match.start() < end and start < match.end() for start, end in code):
+            return match[0]
+        unseen.append(UnseenText(struck, "deleted"))
+        return ""
+
+    return _STRUCK.sub(cut, text)
+
+
+def _parse_blocks(text: str) -> list[Token]:
+    parser = MarkdownIt("commonmark")
+    parser.core.ruler.enableOnly(["normalize", "block"])  # inline markup costs most of the time
+    return parser.parse(text)
 
 
 def _find_headings(text: str, skip_chars: int) -> list[tuple[int, int, str]]:
     """Line, level and text of each heading outside quotes and lists."""
-    parser = MarkdownIt("commonmark")
-    parser.core.ruler.enableOnly(["normalize", "block"])  # inline markup costs most of the time
     front_matter = "\n" * len(_LINE.findall(text[:skip_chars])[:-1]) if skip_chars else ""
-    tokens = parser.parse(front_matter + text[skip_chars:])
+    tokens = _parse_blocks(front_matter + text[skip_chars:])
     return [
-        (token.map[0], int(token.tag[1]), _MARKUP.sub(r"\1\2", inline.content))
+        (token.map[0], int(token.tag[1]), _MARKUP.sub(r"\1\2", _cut_struck(inline.content, [])))
         for token, inline in pairwise(tokens)
         if token.type == "heading_open" and token.level == 0 and token.map
     ]

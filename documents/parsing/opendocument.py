@@ -1,6 +1,7 @@
 """OpenDocument: texts as Word files, presentations as slides, spreadsheets as sheets.
 
-What is hidden or was deleted is kept apart; headers and footers of texts are read once."""
+What is hidden, struck out or was deleted is kept apart; headers and footers of texts are read
+once."""
 
 import zipfile
 from collections.abc import Iterator
@@ -280,7 +281,9 @@ class _Reader:
             elif tag not in _SKIPPED:
                 named = self._styles.get(child.get(qn("text:style-name")))
                 inner = style._replace(
-                    is_hidden=named.is_hidden or style.is_hidden, shift=named.shift or style.shift
+                    is_hidden=named.is_hidden or style.is_hidden,
+                    is_struck=style.is_struck if named.is_struck is None else named.is_struck,
+                    shift=named.shift or style.shift,
                 )
                 self._walk(child, line, inner)
             self._say(line, child.tail, style)
@@ -288,13 +291,13 @@ class _Reader:
     def _say(self, line: _Line, text: str | None, style: Style) -> None:
         if not text:
             return
-        if style.is_hidden:
-            line.unseen.append(UnseenText(text, "hidden"))
+        if style.is_hidden or style.is_struck:
+            line.unseen.append(UnseenText(text, "hidden" if style.is_hidden else "deleted"))
         else:
             line.parts.append((text, style.shift))
 
     def _read_rows(self, table: Any, unseen: list[UnseenText]) -> list[Row]:
-        hidden = _find_hidden_columns(table)
+        hidden, struck = self._find_columns(table)
         rows: list[list[Cell]] = []
         headers: list[bool] = []
         char_count = self._draft.char_count
@@ -309,6 +312,10 @@ class _Reader:
                 blocks = list(self._read_blocks(cell))
                 unseen += [each for block in blocks for each in block.unseen]
                 text = join_in_cell(blocks) or self._read_value(cell)
+                name = cell.get(qn("table:style-name"))
+                if text and (self._styles.get(name).is_struck if name else column in struck):
+                    unseen.append(UnseenText(text, "deleted"))
+                    text = ""
                 count = _read_count(cell, "table:number-columns-repeated")
                 is_covered = cell.tag == qn("table:covered-table-cell")
                 if is_hidden or column in hidden:
@@ -339,6 +346,20 @@ class _Reader:
                 row.is_header = is_header
         return filled
 
+    def _find_columns(self, table: Any) -> tuple[set[int], set[int]]:
+        """Those that are hidden, and those whose cells are struck out if they do not say."""
+        hidden: set[int] = set()
+        struck: set[int] = set()
+        at = 0
+        for column in table.iter(qn("table:table-column")):
+            count = min(_read_count(column, "table:number-columns-repeated"), MAX_COLUMNS)
+            if column.get(qn("table:visibility"), "visible") != "visible":
+                hidden.update(range(at, at + count))
+            if self._styles.get(column.get(qn("table:default-cell-style-name"))).is_struck:
+                struck.update(range(at, at + count))
+            at += count
+        return hidden, struck
+
     def _read_value(self, cell: Any) -> str:
         """What a program wrote without the text that is shown: a value, or only its formula."""
         for name in ("string-value", "value", "date-value", "boolean-value"):
@@ -349,17 +370,6 @@ class _Reader:
             return ""
         self._formula_count += 1
         return f"={formula}"
-
-
-def _find_hidden_columns(table: Any) -> set[int]:
-    hidden: set[int] = set()
-    at = 0
-    for column in table.iter(qn("table:table-column")):
-        count = min(_read_count(column, "table:number-columns-repeated"), MAX_COLUMNS)
-        if column.get(qn("table:visibility"), "visible") != "visible":
-            hidden.update(range(at, at + count))
-        at += count
-    return hidden
 
 
 def _read_count(element: Any, name: str) -> int:

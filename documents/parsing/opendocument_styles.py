@@ -1,4 +1,4 @@
-"""What styles of OpenDocument say: what is hidden, raised or lowered, and the numbers of lists."""
+"""What styles of OpenDocument say: what is hidden, struck, raised or lowered; numbers of lists."""
 
 from collections.abc import Iterable
 from functools import cache
@@ -33,6 +33,7 @@ def qn(name: str) -> str:
 
 class Style(NamedTuple):
     is_hidden: bool = False
+    is_struck: bool | None = None  # None if it does not say
     shift: int = 0
     list_name: str = ""
 
@@ -66,6 +67,9 @@ class Styles:
             return style
         if display := properties.get(qn("text:display")):
             style = style._replace(is_hidden=display == "none")
+        for name in ("style", "type"):
+            if line := properties.get(qn(f"style:text-line-through-{name}")):
+                style = style._replace(is_struck=line != "none")
         if position := properties.get(qn("style:text-position"), "").partition(" ")[0]:
             names = {"super": 1, "sub": -1}
             shift = names.get(position) or float(position.rstrip("%") or 0)

@@ -1,5 +1,5 @@
 """PowerPoint: one page for each slide, in order, with its speaker notes at the end. What a hidden
-slide or a hidden shape says is kept apart."""
+slide or a hidden shape says, and what is struck out, is kept apart."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,7 +35,7 @@ class _Slide:
         self._package = package
         self._part = part
         self._title = ""
-        self._hidden: list[str] = []
+        self._unseen: list[UnseenText] = []
 
     def add_to(self, draft: DocumentDraft, number: int) -> None:
         slide = self._package.read(self._part)
@@ -45,27 +45,30 @@ class _Slide:
         if notes := self._package.find(self._part, "notesSlide"):
             for shape in self._package.read(notes).iter(qn("p:sp")):
                 if _placeholder_of(shape) not in _NOT_NOTES:
-                    texts += read_frame(shape.find(qn("p:txBody")))
+                    texts += read_frame(shape.find(qn("p:txBody")), self._unseen)
         text = "\n\n".join(filter(str.strip, texts))
         if slide.get("show") in _FALSE:
-            self._hidden.append(text)
+            self._unseen.append(UnseenText(text, "hidden"))
             text = self._title = ""
         label = f"Slide {number}: {self._title}" if self._title else f"Slide {number}"
-        draft.add_page(text, label, unseen=[UnseenText(each, "hidden") for each in self._hidden])
+        draft.add_page(text, label, unseen=self._unseen)
         draft.propose_title(self._title)
 
     def _read_shapes(self, parent: Any) -> Iterator[str]:
         for shape in parent:
             properties = next(shape.iter(qn("p:cNvPr")), None)
             if properties is not None and properties.get("hidden") not in {None, *_FALSE}:
-                self._hidden += ["\n".join(read_frame(each)) for each in shape.iter(qn("p:txBody"))]
+                self._unseen += [
+                    UnseenText("\n".join(read_frame(each, self._unseen)), "hidden")
+                    for each in shape.iter(qn("p:txBody"))
+                ]
             elif shape.tag in {qn("p:grpSp"), qn("mc:AlternateContent"), qn("mc:Choice")}:
                 yield from self._read_shapes(shape)
             elif shape.tag == qn("mc:Fallback"):
                 if shape.getprevious() is None:
                     yield from self._read_shapes(shape)
             elif shape.tag in {qn("p:sp"), qn("p:cxnSp")}:
-                texts = read_frame(shape.find(qn("p:txBody")))
+                texts = read_frame(shape.find(qn("p:txBody")), self._unseen)
                 if _placeholder_of(shape) in _TITLES and not self._title:
                     self._title = " ".join(" ".join(texts).split())
                 else:
@@ -79,7 +82,7 @@ class _Slide:
             rows = (
                 [
                     Cell(
-                        "\n".join(read_frame(cell.find(qn("a:txBody")))),
+                        "\n".join(read_frame(cell.find(qn("a:txBody")), self._unseen)),
                         int(cell.get("rowSpan", "1")),
                         min(int(cell.get("gridSpan", "1")), MAX_COLUMNS),
                     )

@@ -1,6 +1,7 @@
 """RTF: paragraphs, lists, tables and notes; the numbers of lists are in the file as text.
 
-Hidden and deleted text is kept apart. Headers and footers are read once, without page numbers."""
+Hidden, deleted and struck text is kept apart. Headers and footers are read once, without page
+numbers."""
 
 import re
 from collections.abc import Iterator
@@ -58,6 +59,7 @@ class _State:
     place: str = ""  # the innermost group that is not plain text
     is_hidden: bool = False
     is_deleted: bool = False
+    is_struck: bool = False
     shift: int = 0
     fallback_length: int = 1  # of what follows a Unicode letter for old programs
     encoding: str = ""
@@ -284,8 +286,8 @@ class RtfReader:
                 self._levels.setdefault(self._number, int(heading[1]))
         elif state.place and state.place not in _STORIES:
             return
-        elif state.is_deleted or state.is_hidden:
-            reason = "deleted" if state.is_deleted else "hidden"
+        elif state.is_deleted or state.is_hidden or state.is_struck:
+            reason = "deleted" if state.is_deleted or not state.is_hidden else "hidden"
             story.unseen[reason] = story.unseen.get(reason, "") + text
         else:
             story.parts.append((text, state.shift))
@@ -325,12 +327,14 @@ class RtfReader:
                 self._state = replace(state, is_hidden=is_on)
             case "deleted":
                 self._state = replace(state, is_deleted=is_on)
+            case "strike" | "striked":
+                self._state = replace(state, is_struck=is_on)
             case "super" | "sub" | "nosupersub" | "up" | "dn":
                 shift = {"super": 1, "up": 1, "sub": -1, "dn": -1}.get(word, 0) if is_on else 0
                 self._state = replace(state, shift=shift)
             case "plain":
                 self._state = replace(
-                    state, is_hidden=False, is_deleted=False, shift=0, encoding=""
+                    state, is_hidden=False, is_deleted=False, is_struck=False, shift=0, encoding=""
                 )
             case "pard":
                 story.level = story.list_level = 0

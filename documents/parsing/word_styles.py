@@ -1,4 +1,4 @@
-"""What Word's styles say of paragraphs and runs: heading, list, hidden, raised or lowered."""
+"""What Word's styles say of paragraphs and runs: heading, list, hidden, struck, raised, lowered."""
 
 import re
 from dataclasses import dataclass, replace
@@ -9,7 +9,8 @@ from documents.parsing.numbering import MAX_LEVELS, Numbering
 from documents.parsing.ooxml import is_on, qn, read_value
 
 _HEADING = re.compile(r"heading ([1-9])$", re.IGNORECASE)
-_OF_RUNS = {qn("w:rStyle"), qn("w:vanish"), qn("w:vertAlign"), qn("w:position")}
+_STRIKES = ("w:strike", "w:dstrike")
+_OF_RUNS = set(map(qn, ("w:rStyle", "w:vanish", "w:vertAlign", "w:position", *_STRIKES)))
 MIN_SHIFT = 4  # half points that a smaller letter stands above or below the line
 
 
@@ -20,6 +21,7 @@ class Style:
     list_level: int = 0
     is_list: bool = False
     is_hidden: bool = False
+    is_struck: bool = False
     shift: int = 0
 
 
@@ -43,13 +45,14 @@ class WordStyles:
         return style if properties is None else self._add(style, named or "", properties)
 
     def of_run(self, properties: Any, paragraph: Style) -> Style:
-        """Only what hides and shifts it."""
+        """Only what hides, strikes and shifts it."""
         if properties is None or all(each.tag not in _OF_RUNS for each in properties):
             return paragraph
         named = self.get(read_value(properties, "w:rStyle") or "")
         merged = replace(
             paragraph,
             is_hidden=named.is_hidden or paragraph.is_hidden,
+            is_struck=named.is_struck or paragraph.is_struck,
             shift=named.shift or paragraph.shift,
         )
         return _add_run(merged, properties)
@@ -89,6 +92,8 @@ def _add_run(style: Style, properties: Any) -> Style:
     if properties.find(qn("w:vanish")) is not None:
         is_hidden = is_on(properties, "w:vanish") and not is_on(properties, "w:specVanish")
         style = replace(style, is_hidden=is_hidden)
+    if any(properties.find(qn(name)) is not None for name in _STRIKES):
+        style = replace(style, is_struck=any(is_on(properties, name) for name in _STRIKES))
     position = int(read_value(properties, "w:position") or 0)
     if align := read_value(properties, "w:vertAlign"):
         style = replace(style, shift={"superscript": 1, "subscript": -1}.get(align, 0))

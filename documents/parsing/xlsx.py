@@ -1,7 +1,7 @@
 """Excel: a page for each sheet, a table for each run of rows, values as their formats show them.
 
-Sheets, rows and columns that are hidden are kept apart; comments on cells and what is drawn on the
-sheet stand below its tables."""
+Sheets, rows and columns that are hidden, and what is struck out, are kept apart; comments on cells
+and what is drawn on the sheet stand below its tables."""
 
 import re
 from bisect import bisect_right
@@ -58,7 +58,7 @@ class _Workbook:
             for each in root.iter("{*}sheet")
             if (relation := relations.get(each.get(qn("r:id"))))
         ]
-        self.texts = []
+        self.texts: list[tuple[str, str]] = []  # each with what is struck out of it
         if part := package.find(package.main, "sharedStrings"):
             with package.open(part) as stream:
                 self.texts = [_read_rich_text(each) for each in iter_elements(stream, "si")]
@@ -70,6 +70,12 @@ class _Workbook:
             (BUILT_IN | formats).get(int(each.get("numFmtId", "0")), GENERAL)
             for each in styles.iterfind("{*}cellXfs/{*}xf")
         ]
+        fonts = [_is_struck(each) for each in styles.iterfind("{*}fonts/{*}font")]
+        self.struck_styles = {
+            number
+            for number, each in enumerate(styles.iterfind("{*}cellXfs/{*}xf"))
+            if any(fonts[int(each.get("fontId", "0")) :][:1])
+        }
 
 
 class _Sheet:
@@ -79,16 +85,16 @@ class _Sheet:
         self._part = part
         self._draft = draft
         self._shared: dict[str, tuple[str, int, int]] = {}  # formulas with their row and column
-        self._unseen: list[str] = []
+        self._unseen: list[UnseenText] = []
 
     def add_to(self, draft: DocumentDraft, name: str, is_hidden: bool) -> None:
         text = format_sheet(self._read_rows(), name)
         below = [*self._read_comments(), *self._read_drawings()]
         text = "\n\n".join(filter(None, [text, *below]))
         if is_hidden:
-            self._unseen.append(text)
+            self._unseen.append(UnseenText(text, "hidden"))
             text = ""
-        draft.add_page(text, name, unseen=[UnseenText(each, "hidden") for each in self._unseen])
+        draft.add_page(text, name, unseen=self._unseen)
 
     def _read_rows(self) -> list[Row]:
         rows: dict[int, Row] = {}
@@ -105,7 +111,8 @@ class _Sheet:
                     is_hidden = element.get("hidden") not in _FALSE
                     if is_hidden or hidden_columns:
                         hidden = [is_hidden or at in hidden_columns for at in range(len(row))]
-                        self._unseen.append("\t".join(filter(None, compress(row, hidden))))
+                        texts = filter(None, compress(row, hidden))
+                        self._unseen.append(UnseenText("\t".join(texts), "hidden"))
                         row = Row(
                             "" if is_out else each for each, is_out in zip(row, hidden, strict=True)
                         )
@@ -150,7 +157,11 @@ class _Sheet:
                 raise Unparsable(
                     "damaged_file", f"A sheet has a cell {place}, beyond its last column."
                 )
-            if text := self._read_cell(cell, number, column).strip():
+            text = self._read_cell(cell, number, column).strip()
+            if text and int(cell.get("s", "0")) in self._workbook.struck_styles:
+                self._unseen.append(UnseenText(text, "deleted"))
+                text = ""
+            if text:
                 row += [""] * (column + 1 - len(row))
                 row[column] = text
             elif not place:
@@ -159,14 +170,18 @@ class _Sheet:
 
     def _read_cell(self, cell: Any, row: int, column: int) -> str:
         kind = cell.get("t", "n")
-        value, formula = "", None
+        value, formula, struck = "", None, ""
         for child in cell:
             if child.tag.endswith("}v"):
                 value = child.text or ""
             elif child.tag.endswith("}f"):
                 formula = self._read_formula(child, row, column)
             elif child.tag.endswith("}is"):
-                value = _read_rich_text(child)
+                value, struck = _read_rich_text(child)
+        if kind == "s" and value:
+            value, struck = self._workbook.texts[int(value)]
+        if struck:
+            self._unseen.append(UnseenText(struck, "deleted"))
         if not value and formula and kind != "str":
             if link := _LINK.fullmatch(formula):
                 return link[1]
@@ -180,10 +195,9 @@ class _Sheet:
         if kind == "n" and isfinite(number := float(value)):
             shown = format_value(number, code, is_1904=self._workbook.is_1904)
         else:
-            text = self._workbook.texts[int(value)] if kind == "s" else value
-            shown = format_text(text.removesuffix("T00:00:00") if kind == "d" else text, code)
+            shown = format_text(value.removesuffix("T00:00:00") if kind == "d" else value, code)
         if not shown:  # a format can hide every value
-            self._unseen.append(value)
+            self._unseen.append(UnseenText(value, "hidden"))
         return shown
 
     def _read_formula(self, element: Any, row: int, column: int) -> str:
@@ -204,7 +218,7 @@ class _Sheet:
             for part in self._package.find_all(self._part, kind):
                 for comment in self._package.read(part).iter(f"{{*}}{name}"):
                     text = comment.find("{*}text")
-                    words = _read_rich_text(text) or text.text or ""
+                    words = _read_rich_text(text)[0] or text.text or ""
                     found.setdefault(comment.get("ref", ""), []).append(" ".join(words.split()))
             texts |= {place: " / ".join(each) for place, each in found.items()}
         yield from (f"[Note] {place}: {text}" for place, text in texts.items() if text)
@@ -219,7 +233,7 @@ class _Sheet:
                 if element.tag == qn("xdr:cNvPr"):
                     yield from read_alternative_text(element)
                 elif element.tag == qn("xdr:txBody"):
-                    yield from read_frame(element)
+                    yield from read_frame(element, self._unseen)
                 else:
                     yield from read_references(self._package, part, element)
 
@@ -234,18 +248,27 @@ def iter_elements(stream: IO[bytes], *names: str) -> Iterator[Any]:
             del element.getparent()[0]
 
 
-def _read_rich_text(element: Any) -> str:
-    """The texts of its runs, without the readings of Japanese words."""
-    parts = []
+def _read_rich_text(element: Any) -> tuple[str, str]:
+    """The texts of its runs, without the readings of Japanese words, and what is struck out."""
+    parts, struck = [], []
     for child in element:
         if child.tag.endswith("}t"):
             parts.append((child.text or "", 0))
         elif child.tag.endswith("}r"):
+            text = child.findtext("{*}t") or ""
+            if _is_struck(child.find("{*}rPr")):
+                struck.append(text)
+                continue
             align = child.find("{*}rPr/{*}vertAlign")
             name = None if align is None else align.get("val")
             shift = {"superscript": 1, "subscript": -1}.get(name or "", 0)
-            parts.append((child.findtext("{*}t") or "", shift))
-    return join_shifted(parts)
+            parts.append((text, shift))
+    return join_shifted(parts), "".join(struck)
+
+
+def _is_struck(font: Any) -> bool:
+    strike = None if font is None else font.find("{*}strike")
+    return strike is not None and strike.get("val", "1") not in _FALSE
 
 
 @cache

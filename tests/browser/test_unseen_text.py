@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 SECRET = "Our lowest price is 60 euro."
 WARNING = {
     "code": "hidden_text", "page_indexes": [0], "fix": "Show it in the document.",
-    "detail": "28 characters of page 1 cannot be seen there.",
+    "detail": "28 characters of page 1 cannot be seen there or are struck out.",
 }  # fmt: skip
 UNSEEN = [{"reason": "hidden", "detail": "marked as hidden in the file", "char_count": 28}]
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import openpyxl
 import pytest
+from openpyxl.styles import Font
 
 from tests.documents.parsing.makers import make_epub
 from tests.documents.parsing.test_mail import multipart, part
@@ -17,6 +18,7 @@ from tests.documents.parsing.test_powerpoint import add_box, make_slides
 from tests.documents.parsing.test_word import RUN, make_word, paragraph
 
 SEEDS = 18
+STRUCK = 'style:text-line-through-style="solid" style:text-line-through-type="single"'
 
 
 class Part(NamedTuple):
@@ -65,7 +67,8 @@ def make_docx(parts: Sequence[Part], choose: random.Random) -> bytes:
         "</w:del>"
     ).format
     grey = '<w:r><w:rPr><w:color w:val="AAAAAA"/></w:rPr><w:t>{}</w:t></w:r>'.format
-    ways = {True: [hidden, deleted], False: [RUN, grey]}
+    struck = "<w:r><w:rPr><w:strike/></w:rPr><w:t>{}</w:t></w:r>".format
+    ways = {True: [hidden, deleted, struck], False: [RUN, grey]}
     return make_word(
         "".join(paragraph(choose.choice(ways[each.is_unseen])(each.text)) for each in parts)
     )
@@ -74,8 +77,10 @@ def make_docx(parts: Sequence[Part], choose: random.Random) -> bytes:
 def make_pptx(parts: Sequence[Part], choose: random.Random) -> bytes:
     def fill(each: Part) -> Callable[[object], None]:
         def fill_slide(slide):
-            add_box(slide, f"<a:r><a:t>{each.text}</a:t></a:r>")
-            if each.is_unseen:
+            is_struck = each.is_unseen and choose.random() < 0.5
+            strike = '<a:rPr strike="sngStrike"/>' if is_struck else ""
+            add_box(slide, f"<a:r>{strike}<a:t>{each.text}</a:t></a:r>")
+            if each.is_unseen and not is_struck:
                 slide._element.set("show", "0")
 
         return fill_slide
@@ -91,9 +96,12 @@ def make_xlsx(parts: Sequence[Part], choose: random.Random) -> bytes:
         if each.is_unseen and choose.random() < 0.5:
             hidden.append([each.text])
             continue
-        sheet.cell(row, 1, each.text)
+        cell = sheet.cell(row, 1, each.text)
         sheet.cell(row, 2, row)
-        sheet.row_dimensions[row].hidden = each.is_unseen
+        if each.is_unseen and choose.random() < 0.5:
+            cell.font = Font(strike=True)
+        else:
+            sheet.row_dimensions[row].hidden = each.is_unseen
     file = io.BytesIO()
     book.save(file)
     return file.getvalue()
@@ -105,8 +113,10 @@ def make_odt(parts: Sequence[Part], choose: random.Random) -> bytes:
         if not each.is_unseen:
             body.append(f"<text:p>{each.text}</text:p>")
         elif choose.random() < 0.5:
+            name = choose.choice("HS")
             body.append(
-                f'<text:p>Shown <text:span text:style-name="H">{each.text}</text:span></text:p>'
+                f'<text:p>Shown <text:span text:style-name="{name}">{each.text}</text:span>'
+                "</text:p>"
             )
         else:
             changes.append(
@@ -114,8 +124,8 @@ def make_odt(parts: Sequence[Part], choose: random.Random) -> bytes:
                 "</text:p></text:deletion></text:changed-region>"
             )
     tracked = f"<text:tracked-changes>{''.join(changes)}</text:tracked-changes>" if changes else ""
-    hidden = style("H", 'text:display="none"', ' style:family="text"')
-    return make_document("text", f"<office:text>{tracked}{''.join(body)}</office:text>", hidden)
+    styles = style("H", 'text:display="none"', ' style:family="text"') + style("S", STRUCK)
+    return make_document("text", f"<office:text>{tracked}{''.join(body)}</office:text>", styles)
 
 
 def make_ods(parts: Sequence[Part], choose: random.Random) -> bytes:
@@ -133,7 +143,7 @@ def make_ods(parts: Sequence[Part], choose: random.Random) -> bytes:
 
 
 def make_rtf(parts: Sequence[Part], choose: random.Random) -> str:
-    ways = ["{{\\v {}}}", "{{\\deleted {}}}"]
+    ways = ["{{\\v {}}}", "{{\\deleted {}}}", "{{\\strike {}}}", "{{\\striked1 {}}}"]
     seen = ["{}", "{{\\cf1 {}}}", "{{\\b {}}}"]
     body = "\\par\n".join(
         choose.choice(ways if each.is_unseen else seen).format(each.text) for each in parts
@@ -141,9 +151,17 @@ def make_rtf(parts: Sequence[Part], choose: random.Random) -> str:
     return "{\\rtf1\\ansi{\\colortbl;\\red170\\green170\\blue170;}\n" + body + "}"
 
 
+def make_markdown(parts: Sequence[Part], choose: random.Random) -> str:
+    ways = ["~~{}~~", "- ~~{}~~ done", "<del>{}</del>", "> <s>{}</s>", "## ~~{}~~"]
+    seen = ["{}", "- {}", "# {}", "`~~{}~~`", "```\n~~{}~~\n```", "~ {} ~"]
+    lines = (choose.choice(ways if each.is_unseen else seen).format(each.text) for each in parts)
+    return "\n\n".join(lines)
+
+
 MAKERS: dict[str, Callable[[Sequence[Part], random.Random], bytes | str]] = {
     "a.html": make_html, "a.eml": make_mail, "a.docx": make_docx, "a.pptx": make_pptx,
     "a.xlsx": make_xlsx, "a.odt": make_odt, "a.ods": make_ods, "a.rtf": make_rtf,
+    "a.md": make_markdown,
     "a.epub": lambda parts, choose: make_epub(make_html(parts, choose)),
 }  # fmt: skip
 
