@@ -13,7 +13,7 @@ from django_otp.plugins.otp_static.models import StaticDevice
 from django_otp.plugins.otp_totp import admin as totp_admin  # noqa: F401
 from django_otp.plugins.otp_totp.models import TOTPDevice
 
-from access.grants import check_group_names, list_index_names
+from access.grants import clean_group_names, list_index_names
 from access.models import Authorization, GroupRights
 from core.exceptions import StrataError
 
@@ -46,10 +46,9 @@ class GroupRightsForm(forms.ModelForm):
     def clean_groups(self) -> list[str] | None:
         groups: list[str] | None = self.cleaned_data["groups"]
         try:
-            check_group_names(groups or ())
+            return None if groups is None else clean_group_names(groups)
         except StrataError as error:
             raise forms.ValidationError(error.detail) from None
-        return groups
 
     def clean_indexes(self) -> list[str] | None:
         indexes: list[str] | None = self.cleaned_data["indexes"]

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from core.exceptions import InvalidInput, UnknownIndex
 from core.index_paths import get_index_path
+from core.text import normalise
 
 MAX_GROUP_CHARS = 100
 EVERYONE = "*"  # stands in payloads for a document without groups; no group has this name
@@ -122,12 +123,13 @@ def unite(grants: Iterable[Grant]) -> Grant:
     )
 
 
-def check_group_names(names: Iterable[object]) -> None:
-    """Check names of groups of documents.
+def clean_group_names(names: Iterable[object]) -> list[str]:
+    """Sort names of groups of documents, in NFC, and remove repeated ones.
 
     Raises:
         InvalidInput: a name is no text, is empty or too long, or has forbidden characters.
     """
+    cleaned = set()
     for name in names:
         if (
             not isinstance(name, str)
@@ -141,6 +143,8 @@ def check_group_names(names: Iterable[object]) -> None:
                 "white space at its ends.",
                 field="groups",
             )
+        cleaned.add(normalise(name))
+    return sorted(cleaned)
 
 
 def _covers(names: frozenset[str] | None, others: frozenset[str] | None) -> bool:

@@ -19,8 +19,9 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from access.exceptions import TokenUsedTwice
-from access.grants import EVERYTHING, Grant, Scope, UserRights, check_group_names
+from access.grants import EVERYTHING, Grant, Scope, UserRights, clean_group_names
 from core.exceptions import InvalidInput
+from core.text import normalise
 
 logger = logging.getLogger(__name__)
 
@@ -180,7 +181,6 @@ class ApiKey(LimitedRights):
                 have its name.
         """
         cls.check_new(name, expires_at)
-        check_group_names(groups or ())
         if secret is None:
             secret = f"strata_{secrets.token_urlsafe(SECRET_BYTES)}"
             prefix = secret[:PREFIX_CHARS]
@@ -193,7 +193,7 @@ class ApiKey(LimitedRights):
             digest=hash_secret(secret),
             scope=scope.value,
             indexes=None if indexes is None else sorted(set(indexes)),
-            groups=None if groups is None else sorted(set(groups)),
+            groups=None if groups is None else clean_group_names(groups),
             expires_at=expires_at,
         )
         try:
@@ -387,7 +387,7 @@ def _make_token(kind: str, handle: str) -> str:
 def _make_grant(indexes: Collection[str] | None, groups: Collection[str] | None) -> Grant:
     return Grant(
         indexes=None if indexes is None else frozenset(indexes),
-        groups=None if groups is None else frozenset(groups),
+        groups=None if groups is None else frozenset(map(normalise, groups)),
     )
 
 

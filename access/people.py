@@ -19,6 +19,7 @@ from access.exceptions import LastManager, SuperuserNeeded, UnknownPerson
 from access.grants import EVERYTHING, Scope
 from access.models import GroupRights
 from core.exceptions import InvalidInput
+from core.text import normalise
 
 
 def is_changeable(person: User, *, by_superuser: bool) -> bool:
@@ -95,10 +96,10 @@ def make_password_path(person: User) -> str:
 
 def _find_groups(names: Collection[str]) -> list[Group]:
     groups = list(Group.objects.all())
-    known = {group.name for group in groups}
+    known = {normalise(group.name) for group in groups}
     if unknown := sorted(set(names) - known):
         raise InvalidInput(f"There is no group {unknown[0]!r}.", field="groups", allowed=known)
-    return [group for group in groups if group.name in names]
+    return [group for group in groups if normalise(group.name) in names]
 
 
 def _list_candidates() -> list[User]:

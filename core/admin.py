@@ -18,6 +18,7 @@ from django.utils.translation import ngettext
 
 from core.exceptions import StrataError
 from core.index_paths import get_index_path
+from core.text import normalise
 
 # In META of a request: the indexes and documents that an action has changed.
 AUDITED_TARGETS = "strata.audited_targets"
@@ -62,7 +63,7 @@ class ServiceRowAdmin(admin.ModelAdmin):
         try:
             searched_id = UUID(search_term.strip())
         except ValueError:
-            return super().get_search_results(request, queryset, search_term)
+            return super().get_search_results(request, queryset, normalise(search_term))
         return queryset.filter(self.id_condition(searched_id)), False
 
     def id_condition(self, searched_id: UUID) -> Q:

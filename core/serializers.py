@@ -11,7 +11,7 @@ from rest_framework.exceptions import ErrorDetail
 
 from core.exceptions import InvalidInput, StrataError
 from core.server_paths import hide_server_paths
-from core.text import clean_name, clean_text
+from core.text import clean_name, clean_text, normalise
 
 MAX_NAME_CHARS = 100  # of an unknown name that an error quotes
 
@@ -107,7 +107,8 @@ def _to_plain_dict(data: QueryDict) -> dict[str, Any]:
 
 
 class StringField(serializers.CharField):
-    """Accepts only strings, no numbers, and keeps whitespace around them."""
+    """Accepts only strings, no numbers, and keeps whitespace around them. In NFC: a Mac writes
+    names decomposed."""
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(trim_whitespace=False, **kwargs)
@@ -115,7 +116,7 @@ class StringField(serializers.CharField):
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
             self.fail("invalid")
-        return super().to_internal_value(data)
+        return normalise(super().to_internal_value(data))
 
 
 class TitleField(StringField):

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.db.models import JSONField, Lookup, Q
 
-from access.grants import Grant, check_group_names
+from access.grants import Grant, clean_group_names
 from core.exceptions import Conflict, InvalidInput
 
 MAX_GROUPS = 50  # of a document
@@ -49,10 +49,9 @@ def covers_groups(groups: Collection[str], others: Collection[str]) -> bool:
 def clean_groups(groups: Sequence[Any]) -> list[str]:
     """Sort the names and remove repeated ones. Raises ``InvalidInput``: there are too many, or a
     name is empty, too long or has forbidden characters."""
-    names = sorted(set(groups)) if all(isinstance(name, str) for name in groups) else []
+    names = clean_group_names(groups)
     if len(names) > MAX_GROUPS:
         raise InvalidInput(f"A document may have at most {MAX_GROUPS} groups.", field="groups")
-    check_group_names(names or groups)
     return names
 
 

@@ -21,7 +21,7 @@ from core.serializers import (
     StringField,
     TitleField,
 )
-from core.text import clean_text, hash_text, normalise
+from core.text import clean_text, hash_text
 from documents.groups import MAX_GROUPS
 from documents.hooks import read_document_fields
 from documents.identity import IfExists
@@ -74,13 +74,10 @@ class URLField(StringField):
 
 
 class ExternalIdField(StringField):
-    """An id in the caller's system, in NFC."""
+    """An id in the caller's system."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(required=False, max_length=MAX_EXTERNAL_ID_CHARS, **options)
-
-    def to_internal_value(self, data: Any) -> str:
-        return normalise(super().to_internal_value(data))
 
 
 @extend_schema_field({"type": "string"})

@@ -12,6 +12,7 @@ from django.db import IntegrityError, transaction
 
 from access.exceptions import SignInRefused
 from access.models import OpenIdIdentity
+from core.text import normalise
 
 logger = logging.getLogger(__name__)
 
@@ -54,15 +55,15 @@ def read_group_names(claims: Mapping[str, Any]) -> set[str]:
             settings.STRATA_OIDC_GROUPS_CLAIM,
         )
         return set()
-    return set(names)
+    return set(map(normalise, names))
 
 
 def set_groups(user: User, names: set[str]) -> None:
     """Put the user into the named groups, and remove them from others, among the groups that are
     filled from the claim."""
     filled = list(Group.objects.filter(rights__is_filled_from_claim=True))
-    user.groups.remove(*(group for group in filled if group.name not in names))
-    user.groups.add(*(group for group in filled if group.name in names))
+    user.groups.remove(*(group for group in filled if normalise(group.name) not in names))
+    user.groups.add(*(group for group in filled if normalise(group.name) in names))
 
 
 def _is_subject(text: str) -> bool:

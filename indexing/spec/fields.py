@@ -123,7 +123,8 @@ class FieldSpec(FrozenModel):
 
     def _clean(self, value: str) -> str:
         value = value.lower() if self.lowercase else value
-        return " ".join(clean_text(value).split()) if self.type == "keyword" else value
+        value = clean_text(value)
+        return " ".join(value.split()) if self.type == "keyword" else value
 
     @cached_property
     def _synonyms_by_value(self) -> dict[str, tuple[str, ...]]:
