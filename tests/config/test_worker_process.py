@@ -116,5 +116,5 @@ class TestImportLibrariesBeforeForking:
             [sys.executable, "-c", program], env=environment, check=True, capture_output=True
         ).stdout.decode()
 
-        needed = {"llama_index.core.schema", "qdrant_client", "fastembed", "onnxruntime"}
-        assert needed <= set(printed.splitlines())
+        imported = set(printed.splitlines())
+        assert imported >= {"llama_index.core.schema", "qdrant_client", "onnxruntime", "tokenizers"}
