@@ -89,10 +89,10 @@ def is_supported_by(sentence_text: str, context: AnswerContext) -> bool:
 
 def measure_support(sentence_text: str, passage_text: str, encoder: "Bm25Encoder") -> float:
     """The share of the sentence's terms that the passage has, from 0 to 1; 1 without a term."""
-    terms = {*encoder.encode_query(sentence_text).indices}
+    terms = encoder.find_words(sentence_text)
     if not terms:
         return 1.0
-    return len(terms.intersection(encoder.encode_query(passage_text).indices)) / len(terms)
+    return len(terms.intersection(encoder.encode_document(passage_text).indices)) / len(terms)
 
 
 def _find_marked_sentences(answer: str) -> Iterator[tuple[int, int, list[int]]]:

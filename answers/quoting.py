@@ -118,7 +118,7 @@ def _select(
 def _score_without_cosine(
     query: str, candidates: Sequence[Quotation], encoder: "Bm25Encoder"
 ) -> list[float]:
-    weights = _weigh_terms(_encode(encoder, _remove_stop_words(query)), candidates)
+    weights = _weigh_terms(encoder.find_words(_remove_stop_words(query)), candidates)
     total = sum(weights.values())
 
     def score(candidate: Quotation) -> float:
@@ -206,7 +206,7 @@ def join_wrapped_lines(text: str, sentences: Sequence[LocatedSentence]) -> list[
 
 
 def _encode(encoder: "Bm25Encoder", text: str) -> Terms:
-    return frozenset(int(term) for term in encoder.encode_query(text).indices)
+    return frozenset(encoder.encode_document(text).indices)
 
 
 def _remove_stop_words(query: str) -> str:

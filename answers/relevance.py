@@ -207,7 +207,7 @@ class _Reading:
         return VisiblePoints(self.target.grant).count(self.target.collection, condition) > 0
 
     def _encode(self, text: str) -> frozenset[int]:
-        return frozenset(get_bm25_encoder(self.target.spec.sparse).encode_query(text).indices)
+        return get_bm25_encoder(self.target.spec.sparse).find_words(text)
 
 
 def _read_text(point: ScoredPoint) -> str:

@@ -39,11 +39,11 @@ class ConceptRelationship(QuotedRelationship):
     def count_named_parts(self, query: str, encoder: "Bm25Encoder") -> int:
         """How many of concept, type and concept share a term with the query that no earlier part
         has: "a heron" names one of two herons."""
-        edge, terms = self.edge, {*encoder.encode_query(query).indices}
+        edge, terms = self.edge, encoder.find_words(query)
         type_text = f"{speak_name(edge.type.name)} {edge.type.description}"
         count = 0
         for text in (edge.source.label, edge.target.label, type_text):
-            named = terms.intersection(encoder.encode_query(text).indices)
+            named = terms.intersection(encoder.encode_document(text).indices)
             count += bool(named)
             terms -= named
         return count

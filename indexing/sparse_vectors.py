@@ -12,7 +12,7 @@ class SparseEncoder(Protocol):
     def encode_documents(self, texts: Sequence[str]) -> list[SparseVector]: ...
 
     def encode_query(self, text: str) -> SparseVector:
-        """Empty if it holds nothing to search for, such as only stop words and punctuation."""
+        """Empty if it holds nothing to search for, such as only punctuation."""
         ...
 
 

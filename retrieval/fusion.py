@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from statistics import fmean, geometric_mean
 from typing import Literal, TypeVar
@@ -66,6 +66,7 @@ class Explanation:
     sparse: ScoreShare | None
     fusion: HybridFusion | None = None  # None if there was only one ranking
     second_passage: float = 0.0  # what another passage of its page or artifact adds
+    words: Mapping[str, str] = field(default_factory=dict)  # of the query, as the passage has them
 
 
 @dataclass(frozen=True, slots=True)

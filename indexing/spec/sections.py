@@ -229,8 +229,9 @@ class SparseSpec(FrozenModel):
     k: float = Field(1.2, gt=0, le=10)
     b: float = Field(0.5, ge=0, le=1)
     average_length: float = Field(128, gt=0)  # assumed average number of words of a text
-    # 1: characters as they are written; 2: as ``text.plain_spelling`` writes them.
-    word_rules: Literal[1, 2] = 2
+    # 1: characters as they are written; 2: as ``text.plain_spelling`` writes them; 3: also numbers
+    # as ``text.number_spelling`` does, and with the other spellings that ``text.spellings`` finds.
+    word_rules: Literal[1, 2, 3] = 3
 
     @model_serializer(mode="wrap")
     def _leave_out_what_was_not_known(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from uuid import UUID
 
 from indexing.embedding.vectors import cosine
 from indexing.losses import has_lost_collection, make_loss_error
-from indexing.stores import Query, RankFusion, ScoredPoint, StoredPoint
+from indexing.stores import Query, RankFusion, ScoredPoint, StoredPoint, get_bm25_encoder
 from retrieval.fusion import RRF_K, CollectionRankings, Explanation, ScoreShare, fuse_collections
 from retrieval.search.request import Mode, SearchOptions
 from retrieval.search.targets import Candidate, PointKey, SharedRanking, Target
@@ -181,6 +181,20 @@ def explain_candidates(mode: Mode, candidates: Sequence[Candidate]) -> dict[Poin
                 dense, sparse = (share, None) if mode == Mode.DENSE else (None, share)
                 explanations[key] = Explanation(dense, sparse, second_passage=bonuses[key])
     return explanations
+
+
+def explain_words(
+    candidates: Sequence[Candidate], explanations: Mapping[PointKey, Explanation]
+) -> dict[PointKey, Explanation]:
+    """The explanations, with the words of the query that each candidate has in some spelling."""
+    explained = dict(explanations)
+    for found in candidates:
+        sparse, explanation = found.target.spec.sparse, explained.get(found.key)
+        if explanation is not None and explanation.sparse is not None and sparse.model is None:
+            query, text = found.target.query_text, str(found.point.payload.get("text") or "")
+            words = get_bm25_encoder(sparse).find_met_words(query, text)
+            explained[found.key] = replace(explanation, words=words)
+    return explained
 
 
 def measure_similarities(rankings: Sequence[Sequence[Candidate]]) -> list[dict[PointKey, float]]:

@@ -17,7 +17,12 @@ from indexing.spec import IndexSpec
 from indexing.stores import Payload
 from retrieval.fusion import Explanation, reciprocal_rank_fusion
 from retrieval.search.hit_checks import DroppedPoints, HitChecks, Verdict
-from retrieval.search.ranking import explain_candidates, fetch_points, measure_similarities
+from retrieval.search.ranking import (
+    explain_candidates,
+    explain_words,
+    fetch_points,
+    measure_similarities,
+)
 from retrieval.search.request import SCORE_KINDS, Mode, SearchOptions, check_query, name_score
 from retrieval.search.targets import (
     Candidate,
@@ -156,7 +161,8 @@ class SearchRun:
         for ranking, similarity_by_key in zip(rankings, similarities, strict=True):
             explanations: Mapping[PointKey, Explanation] = {}
             if self.options.explain:
-                explanations = explain_candidates(self.options.mode, ranking)
+                explained = explain_candidates(self.options.mode, ranking)
+                explanations = explain_words(ranking, explained)
             hits.append(
                 [
                     Hit(

@@ -277,6 +277,8 @@ def _render_explanation(explanation: Explanation) -> dict[str, Any]:
             "weights": {"dense": fusion.dense_weight, "sparse": fusion.sparse_weight},
         },
     }
+    if explanation.words:
+        content["words"] = dict(explanation.words)
     if explanation.second_passage:
         content["second_passage"] = explanation.second_passage
     return content

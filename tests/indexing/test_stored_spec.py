@@ -39,8 +39,8 @@ class TestFingerprint:
     @pytest.mark.parametrize(
         ("text", "fingerprint"),
         [
-            ("", "ecb0b506a09118342a14d976b83d4f04b6ee27abc1be2891bfd0a20756caf6ce"),
-            (SPOKEN_OF, "d5d50b9a999b083c4636ebe542b3f64f172ceb42bcced51950b3758e76885771"),
+            ("", "43b4d33170c414b7f205a823ea5aa0537b60ddaa0dcdde1c6476d5d996c40b82"),
+            (SPOKEN_OF, "4bb06813e34156be14d6202dbd27d5fbd4fb88121d90e4cf8cad264557e0f2ce"),
         ],
     )
     def test_is_that_of_the_release(self, text, fingerprint):

@@ -87,6 +87,8 @@ class HitExplanation(TypedDict):
     dense: HitShare | None
     sparse: HitShare | None
     fusion: HitFusion | None
+    words: NotRequired[dict[str, str]]
+    """The words of the query that the passage has, with what it has: `10mg` with `10 mg`."""
     second_passage: NotRequired[float]
     """What another passage of its page or document, or of an earlier version, adds to the score."""
 

@@ -23,7 +23,7 @@ class TestBm25Encoder:
         assert len(set(document.indices)) == len(document.indices) == len(document.values) == 2
 
     def test_gives_query_terms_the_weight_one(self):
-        query = Bm25Encoder(SparseSpec()).encode_query("gene gene protein")
+        query = Bm25Encoder(SparseSpec()).encode_query("of genes, of proteins")
 
         assert query.values == [1.0, 1.0]
 
@@ -35,9 +35,14 @@ class TestBm25Encoder:
         # tf (k + 1) / (tf + k (1 - b + b length / average)), with tf = length = 2
         assert weight == pytest.approx(2 * 3 / (2 + 2 * (1 - 0.5 + 0.5 * 2 / 4)))
 
-    @pytest.mark.parametrize("text", ["", "the of and", " \n\t", "…!?"])
-    def test_has_no_terms_for_stop_words_and_punctuation(self, text):
+    @pytest.mark.parametrize("text", ["", " \n\t", "…!?"])
+    def test_has_no_terms_for_punctuation(self, text):
         assert encode_sparse_query(SparseSpec(), text).indices == []
+
+    def test_has_no_terms_for_stop_words_beside_other_words(self):
+        bm25 = get_bm25_encoder(SparseSpec())
+
+        assert bm25.find_words("the whales of the sea") == bm25.find_words("whales sea")
 
     @pytest.mark.parametrize(
         ("text", "word"),
@@ -152,12 +157,13 @@ class TestBm25Encoder:
         assert sorted(old.encode_document(text).indices) != sorted(
             new.encode_document(text).indices
         )
+        assert old.encode_query("PPR-9087").values == [1.0, 1.0]
         assert "word_rules" not in SparseSpec(word_rules=1).describe_terms()
 
     def test_keeps_stop_words_and_word_forms_without_a_language(self):
         encoder = Bm25Encoder(SparseSpec(language="none"))
 
-        assert len(encoder.encode_query("the run running").indices) == 3
+        assert len(encoder.find_words("the run running")) == 3
 
     @pytest.mark.parametrize("tokenizer", TOKENIZERS)
     def test_supports_every_tokenizer(self, tokenizer):
@@ -183,3 +189,111 @@ class TestBm25Encoder:
             together = list(threads.map(encoder.encode_document, texts))
 
         assert together == [encoder.encode_document(text) for text in texts]
+
+
+def rank(texts, query, **spec):
+    """The texts that share terms with the query, best first, each term with the same weight."""
+    bm25 = get_bm25_encoder(SparseSpec(**spec))
+    asked = bm25.encode_query(query)
+    weights = dict(zip(asked.indices, asked.values, strict=True))
+
+    def score(text):
+        found = bm25.encode_document(text)
+        pairs = zip(found.indices, found.values, strict=True)
+        return sum(weights.get(term, 0.0) * value for term, value in pairs)
+
+    return sorted((text for text in texts if score(text) > 0), key=lambda text: -score(text))
+
+
+class TestOtherSpellings:
+    @pytest.mark.parametrize(
+        ("text", "queries"),
+        [
+            ("Valve KX-4410 leaks", ["KX4410", "KX 4410", "kx_4410", "kx 4410", "KX\u20114410"]),
+            ("Valve KX4410 leaks", ["KX-4410", "kx 4410"]),
+            ("Bolt QT-88/201 fits", ["QT88201", "QT-88201", "qt 88 201"]),
+            ("Norm DIN 7500 applies", ["DIN7500", "DIN-7500"]),
+            ("A write-off in May", ["writeoff", "write off"]),
+            ("ISBN 978-0-306-40615-7", ["9780306406157"]),
+            ("Ships: 4,120,300 tons", ["4120300", "4.120.300", "4 120 300", "4'120'300"]),
+            ("Es waren 4.120 Tonnen, und das ist viel", ["4120", "4,120"]),
+            ("Take 40mg at noon", ["40 mg", "40-mg", "0.04 g"]),
+            ("Take 40 mg at noon", ["40mg", "0,04 g"]),
+            ("Only 7 \u03bcl are left", ["7 \u00b5l", "7ul"]),
+            ("A cup of \u00be", ["3/4"]),
+            ("Seal 000417", ["417"]),
+            ("It takes 16GB", ["16 GB", "16000 MB"]),
+            ("Use readTideTable here", ["tide table", "read_tide_table", "readTide"]),
+            ("Use read_tide_table here", ["readTideTable", "tide table", "read tide table"]),
+            ("class XMLTideReader", ["tide reader", "XML"]),
+            ("Needs SSL3.0 now", ["SSL 3.0", "3.0"]),
+            ("Release v4.2.7", ["4.2.7", "v4.2.7"]),
+            ("Uses Express.js", ["expressjs", "express js"]),
+            ("In C++ and .NET", ["C++", "c++", ".NET", "dotnet"]),
+            ("The team of IT and the WHO", ["IT", "WHO", "it", "who"]),
+            ("Vitamin A and AT&T", ["vitamin A", "A", "AT&T"]),
+            ("To have and have not, that is it", ["to have and have not"]),
+            ("It went well \U0001f680", ["\U0001f680"]),
+            ("In the U.S. market", ["US"]),
+        ],
+    )
+    def test_are_found(self, text, queries):
+        for query in queries:
+            assert rank([text], query), query
+
+    @pytest.mark.parametrize(
+        ("texts", "query"),
+        [
+            (["Valve KX-4410", "Valve KX4410", "Valve KX-4401, page 4410"], "KX-4410"),
+            (["Valve KX4410", "Valve KX-4410", "Valve KX-4401"], "KX4410"),
+            (["a dose of 40 mg", "a dose of 40mg", "a dose of 400 mg"], "40 mg"),
+            (["a dose of 40mg", "a dose of 40 mg"], "40mg"),
+            (["weighs 0.5 kg", "weighs 500 g", "weighs 5 kg"], "0.5 kg"),
+            (["It costs 4,120,300", "It costs 4120300"], "4,120,300"),
+            (["The OR is clean", "To be or not to be, that is it"], "OR"),
+            (["Written in C", "Written in C++", "Written in C#"], "written in C"),
+            (["Written in C#", "Written in C"], "C#"),
+        ],
+    )
+    def test_rank_the_spelling_first_that_was_asked_for(self, texts, query):
+        assert rank(texts[::-1], query)[0] == texts[0]
+
+    @pytest.mark.parametrize(
+        ("text", "query"),
+        [
+            ("Valve KX-4410", "KX4401"),
+            ("Rated 1.5", "15"),
+            ("Take 10mg", "100mg"),
+            ("The mean was 4.120, and it is small", "4120"),
+            ("From 10-15 on", "1015"),
+            ("On 2018-12-31", "20181231"),
+            ("In C++ only", "C"),
+            ("The result of it", "IT"),
+            ("a.miller@sea.example", "amiller"),
+        ],
+    )
+    def test_keep_apart_what_is_not_the_same(self, text, query):
+        encoder = get_bm25_encoder(SparseSpec())
+
+        assert not encoder.find_words(query) & set(encoder.encode_document(text).indices)
+
+    def test_add_nothing_to_plain_prose(self):
+        text = "the harbour is open and the ships are in the bay"
+        old, new = (get_bm25_encoder(SparseSpec(word_rules=rules)) for rules in (2, 3))
+
+        assert new.encode_document(text) == old.encode_document(text)
+
+    def test_are_named_with_what_the_text_has(self):
+        met = get_bm25_encoder(SparseSpec()).find_met_words(
+            "10mg of PPR9087 runs", "Take 10 mg. PPR-9087 is running."
+        )
+
+        assert met == {"10mg": "10 mg", "PPR9087": "PPR-9087", "runs": "running"}
+
+    def test_terms_say_which_words_are_left_out(self):
+        terms = get_bm25_encoder(SparseSpec()).list_terms("the lamp", is_query=True)
+
+        assert [(term.written, bool(term.ids)) for term in terms] == [
+            ("the", False),
+            ("lamp", True),
+        ]

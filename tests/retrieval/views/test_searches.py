@@ -127,6 +127,16 @@ class TestPageSearchView:
         assert sum(contributions) + hit["explain"]["second_passage"] == pytest.approx(hit["score"])
         assert "second_passage" not in ungrouped["explain"]
 
+    def test_explains_which_spelling_was_met(self, client, shared_store):
+        sync(make_build("spelt"), give("Valve KX-4410 leaks 10 mg.", index="spelt"))
+        asked = {"index": "spelt", "query": "10mg of KX4410", "explain": True}
+
+        [sparse] = client.get(URL, {**asked, "mode": "sparse"}).json()["hits"]
+        [dense] = client.get(URL, {**asked, "mode": "dense"}).json()["hits"]
+
+        assert sparse["explain"]["words"] == {"10mg": "10 mg", "KX4410": "KX-4410"}
+        assert "words" not in dense["explain"]
+
     def test_returns_groups_without_overlaps_or_gaps(self, client, shared_store):
         build = make_build("paged-groups")
         texts = [" ".join([f"The heron {n} nests."] * (20 * n)) for n in range(1, 13)]
