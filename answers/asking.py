@@ -12,6 +12,7 @@ import strata_types
 from access.grants import EVERYTHING, Grant
 from retrieval.passages import NotCopied, Passage, QuotedRelationship
 from retrieval.search import DroppedPoints, Versions
+from retrieval.search.query_syntax import ReadQuery
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,8 @@ class AskRequest:
     ``pipeline``: None for the pipeline that the live spec names. ``filter``: in the API's syntax.
     ``why_not``: id of a node or an artifact; the result says where it was lost. ``history``: the
     earlier questions of the conversation, the first first; ``run_pipeline`` rewrites the question
-    so that it needs none, and adds ``notes``.
+    so that it needs none, and adds ``notes``. ``must``, ``must_not``, ``phrases``: as of a search.
+    ``read``: the question without its quotation marks and signs, which ``run_pipeline`` reads.
     """
 
     index: str
@@ -66,6 +68,10 @@ class AskRequest:
     holder: str = ""  # whose calls of the language model are counted
     history: Sequence[strata_types.Turn] = ()
     notes: tuple[str, ...] = ()
+    must: Sequence[str] = ()
+    must_not: Sequence[str] = ()
+    phrases: Sequence[str] = ()
+    read: ReadQuery | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from retrieval.search import MAX_LIMIT, MAX_QUERY_CHARS
 from retrieval.serializers.answers import render_answer_head
 from retrieval.serializers.requests import (
     ONLY_INDEX,
+    ConditionsSerializer,
     FilterField,
     IndexNameField,
     QuerySerializer,
@@ -25,7 +26,7 @@ MAX_ANSWER_CHARS = 20_000  # of an earlier answer
 
 
 @with_example({"index": "handbook", "query": "When is the lamp lit?"})
-class AskParametersSerializer(QuerySerializer, VersionsSerializer):
+class AskParametersSerializer(ConditionsSerializer, QuerySerializer, VersionsSerializer):
     """A user's question."""
 
     index = IndexNameField(required=False, help_text=ONLY_INDEX)

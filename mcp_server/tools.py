@@ -114,7 +114,10 @@ def make_search_schema() -> dict[str, Any]:
         if len(having) < len(SEARCHES):
             described = properties[name].get("description", "")
             properties[name]["description"] = f"{described} For kinds: {', '.join(having)}.".strip()
-    properties["query"]["description"] = f"What to look for{describe_queries('kind')}."
+    properties["query"]["description"] = (
+        f"What to look for{describe_queries('kind')}. Words are searched by meaning too; "
+        '"exact phrase", -word, +word, OR and field:value are read.'
+    )
     properties["explain"]["default"] = True  # agents read the parts of a score
     return {
         "type": "object",

@@ -54,7 +54,7 @@ def run_search(name: str, parameters: Any, grant: Grant) -> SearchResponse:
         if search.finds_passages:
             relevance = judge_search(
                 fields["index"],
-                query,
+                answer.text or query,
                 grant,
                 mode=fields["mode"],
                 filter=fields.get("filter"),

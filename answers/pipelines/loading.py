@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 # Values a run passes to every unconnected input of that name.
 RUN_INPUTS: Final = (
     "index", "grant", "query", "queries", "filter", "limit", "versions", "wants_answer",
-    "on_piece",
+    "on_piece", "read",
 )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from documents.models import Source
 from retrieval.passages import Passage
 from retrieval.retrievers import QueriesRetriever
 from retrieval.search import MAX_CANDIDATES, DroppedPoints, Hit, Mode, Versions
+from retrieval.search.query_syntax import ReadQuery
 from retrieval.search.request import name_score
 
 MAX_MULTIPLIER = 100
@@ -55,6 +56,7 @@ class MultiQueryRetriever:
         limit: int = 10,
         versions: str = Versions.NEWEST,
         grant: Grant = EVERYTHING,
+        read: ReadQuery | None = None,
     ) -> dict[str, Any]:
         multiplier = min(self.multiplier, max(1, MAX_CANDIDATES // limit))
         retriever = QueriesRetriever(
@@ -64,6 +66,7 @@ class MultiQueryRetriever:
             multiplier=multiplier,
             filter=filter,
             versions=versions,
+            read=read,
         )
         answer = retriever.search_queries(queries)
         headings = _read_headings(answer.rankings)

@@ -1,5 +1,6 @@
 """Pipeline component that adds the passages that are quoted by what a question is about."""
 
+from dataclasses import replace
 from typing import Any
 
 from haystack import component
@@ -11,6 +12,7 @@ from indexing.kinds import KINDS
 from retrieval.passages import Passage
 from retrieval.retrievers import RecursiveChunkRetriever
 from retrieval.search import Versions
+from retrieval.search.query_syntax import ReadQuery
 from retrieval.search.targets import find_builds
 
 
@@ -33,6 +35,7 @@ class QuotedPassageRetriever:
         limit: int = 10,
         versions: str = Versions.NEWEST,
         grant: Grant = EVERYTHING,
+        read: ReadQuery | None = None,
     ) -> dict[str, Any]:
         build = find_builds([index], grant)[index]
         kinds = build.spec.kinds if build is not None else ()
@@ -47,6 +50,7 @@ class QuotedPassageRetriever:
             limit=limit,
             filter=filter,
             versions=versions,
+            read=read and replace(read, text=query),
         )
         passages = []
         for rank, hit in enumerate(retriever.search(query).hits, start=1):

@@ -22,7 +22,9 @@ from retrieval.event_loop import run_in_thread
 from retrieval.filters import parse_filter
 from retrieval.request_cache import keep_for_request
 from retrieval.search import MAX_LIMIT
-from retrieval.search.request import check_query
+from retrieval.search.query_syntax import read_conditions
+from retrieval.search.reading import read_search
+from retrieval.search.request import SearchOptions, check_query
 from retrieval.search.targets import find_builds
 
 _DEFAULT_PIPELINE: Final = "plain"  # for an index without a live build, whose spec names one
@@ -40,6 +42,7 @@ Outputs = Mapping[str, Mapping[str, Any]]  # by component, by output
 def check_ask_request(question: AskRequest) -> LoadedPipeline:
     """The question's pipeline. Raises what ``run_pipeline`` raises before it yields anything."""
     check_query([question.index], question.query)
+    read_conditions(question.must, question.must_not, question.phrases)  # refuses wrong ones
     if not 1 <= question.limit <= MAX_LIMIT:
         raise InvalidInput(f"limit must be between 1 and {MAX_LIMIT}.", field="limit")
     build = find_builds([question.index], question.grant)[question.index]
@@ -92,10 +95,24 @@ def find_hits(question: AskRequest) -> PipelineHits:
     """Run the pipeline in this thread, without writing an answer. Raises as ``run_pipeline``."""
     loaded = check_ask_request(question)
     timer = _ComponentTimer(loaded)
+    question = _read_syntax(question)
     inputs = _make_inputs(loaded, replace(question, wants_answer=False))
     with keep_for_request(), _raising_errors_of_components():
         outputs = loaded.haystack.run(inputs, include_outputs_from=set(loaded.execution_order))
     return _make_pipeline_hits(loaded, question, outputs, timer.read_times())
+
+
+def _read_syntax(question: AskRequest) -> AskRequest:
+    """Read what is typed in the question beside its words. It holds for all wordings."""
+    options = SearchOptions(
+        must=question.must,
+        must_not=question.must_not,
+        phrases=question.phrases,
+        reads_syntax=True,
+    )
+    builds = find_builds([question.index], question.grant).values()
+    read = read_search(question.query, options, builds)
+    return replace(question, query=read.text, notes=read.notes, read=replace(read, notes=()))
 
 
 # --- Inputs ----------------------------------------------------------------------------------
@@ -117,6 +134,7 @@ def _make_inputs(
         "versions": question.versions,
         "wants_answer": question.wants_answer,
         "on_piece": on_piece,
+        "read": question.read,
     }
     return {
         component: {name: values[name] for name in names}
@@ -134,10 +152,11 @@ async def _run_and_emit(question: AskRequest, emit: Callable[[Any], asyncio.Even
     outputs: dict[str, Mapping[str, Any]] = {}
     has_hits = False
     async with _counting_model_use(question.holder):
+        question = await run_in_thread(_read_syntax, question)
         if question.history:
             rewrite = partial(rewrite_follow_up, question.query, question.history)
             query, notes = await run_in_thread(rewrite)
-            question = replace(question, query=query, notes=notes)
+            question = replace(question, query=query, notes=(*question.notes, *notes))
             timer.mark_ended(FOLLOW_UP)
         inputs = _make_inputs(loaded, question, emit)
         async with aclosing(_run_components(loaded, inputs)) as components:

@@ -18,6 +18,7 @@ Answer = TypeVar("Answer")
 # The options of a search that has a mode.
 MODE_OPTIONS = frozenset({
     "mode", "limit", "filter", "verify", "explain", "stale", "min_revision", "vector", "versions",
+    "must", "must_not", "phrases", "read",
 })  # fmt: skip
 
 
@@ -47,7 +48,8 @@ class IndexRetriever(BaseRetriever, Generic[Answer]):
             )
         self.indexes = [index] if isinstance(index, str | IndexBuild) else list(index)
         self.grant = grant
-        self.options = SearchOptions(**options)
+        # Where words may be required, they are also read in the query.
+        self.options = SearchOptions(reads_syntax="must" in self.takes, **options)
 
     @abstractmethod
     def search(self, query: str) -> Answer:

@@ -163,7 +163,7 @@ class QueriesRetriever(IndexRetriever[MultiQueryAnswer]):
     ``multiplier`` deep; scores are the reciprocal ranks of those rankings, fused.
     """
 
-    takes = frozenset({"limit", "filter", "stale", "versions"})
+    takes = frozenset({"limit", "filter", "stale", "versions", "read"})
 
     def __init__(self, index: Any, *, multiplier: int = 5, **options: Any) -> None:
         super().__init__(index, **options)

@@ -16,12 +16,15 @@ from retrieval.retrievers.base import MODE_OPTIONS
 from retrieval.retrievers.ranked import PassageRetriever, QuestionRetriever, SummaryRetriever
 from retrieval.search import MAX_LIMIT, Hit, SearchAnswer, SearchOptions
 from retrieval.search.flat import drop_repeated_chunks
+from retrieval.search.query_syntax import ReadQuery
+from retrieval.search.reading import read_search
 from retrieval.search.run import AnyAnswer, add_up
 from retrieval.search.targets import Candidate, find_builds
 from retrieval.search.versions import fold_versions
 
 KINDS_ABOVE = tuple(kind.name for kind in KINDS.values() if kind.is_above_chunks)
 _NODES_ABOVE = 50  # of each kind, or as many as the wanted chunks
+_NO_CONDITIONS: dict[str, Any] = {"must": (), "must_not": (), "phrases": ()}  # they are read
 _WEIGHT_ABOVE = 0.05  # of the nodes above a chunk, beside the chunk's own score
 
 Place = tuple[str, str]  # a payload field of chunks, and the id there
@@ -59,29 +62,32 @@ class RecursiveChunkRetriever(PassageRetriever):
         """Search the kinds above the chunks, then the chunks below what is found, and answer with
         the best chunks. Raises ``InvalidInput``: an index holds no chunks, or none of the kinds
         above them."""
+        builds = find_builds(self.indexes, self.grant).values()
+        read = read_search(query, self.options, builds)
         above = [
-            self._find_above(kind, indexes, query)
-            for kind, indexes in self._group_indexes().items()
+            self._find_above(kind, indexes, read) for kind, indexes in self._group_indexes().items()
         ]
         shares = [_share_scores(scored) for _, scored in above]
-        best = [] if self.is_below_only else [self._search_chunks(query, self.options.limit)]
+        best = [] if self.is_below_only else [self._search_chunks(read, self.options.limit)]
         sources = [
             ("source_id", str(hit.payload["source_id"])) for each in best for hit in each.hits
         ]
         places = dict.fromkeys([*sources, *chain.from_iterable(shares)])
         within = AnyOf([Match(field, [id]) for field, id in places])
-        answer = self._search_chunks(query, MAX_LIMIT, within)
+        answer = self._search_chunks(read, MAX_LIMIT, within)
         hits = _rank(answer.hits, shares)[: self.options.limit]
         return replace(answer, hits=hits, **add_up([*(each for each, _ in above), *best, answer]))
 
-    def _search_chunks(self, query: str, limit: int, within: Filter | None = None) -> SearchAnswer:
-        options = replace(self.options, limit=limit)
+    def _search_chunks(
+        self, read: ReadQuery, limit: int, within: Filter | None = None
+    ) -> SearchAnswer:
+        options = replace(self.options, limit=limit, read=read, **_NO_CONDITIONS)
 
         def keep_distinct(ranking: Sequence[Candidate]) -> list[Candidate]:
             return fold_versions(drop_repeated_chunks(ranking), options.versions)
 
         how = {"keep_distinct": keep_distinct, "within": within}
-        return self._search_nodes(query, ["chunk"], options, **how)
+        return self._search_nodes(read.text, ["chunk"], options, **how)
 
     def _group_indexes(self) -> dict[str, list[str | IndexBuild]]:
         """The indexes that hold each kind to begin with."""
@@ -101,15 +107,17 @@ class RecursiveChunkRetriever(PassageRetriever):
                 groups.setdefault(kind, []).append(index)
         return groups
 
-    def _find_above(self, kind: str, indexes: Sequence[str | IndexBuild], query: str) -> Found:
-        """The search of one kind: where the chunks below its best nodes are, with their scores."""
+    def _find_above(self, kind: str, indexes: Sequence[str | IndexBuild], read: ReadQuery) -> Found:
+        """The search of one kind: where the chunks below its best nodes are, with their scores. The
+        nodes themselves may have and lack any words."""
         if path := KINDS[kind].find_places:
             find: FindPlaces = import_string(path)
-            return find(indexes, query, self.options, self.grant)
-        options = {name: getattr(self.options, name) for name in self.takes}
+            return find(indexes, read.text, self.options, self.grant)
+        options = {name: getattr(self.options, name) for name in self.takes} | _NO_CONDITIONS
+        options |= {"read": ReadQuery(read.text, filter=read.filter)}
         options |= {"limit": max(self.options.limit, _NODES_ABOVE), "with_similarity": True}
         retriever = QuestionRetriever if kind == "question" else SummaryRetriever
-        answer = retriever(indexes, grant=self.grant, **options).search(query)
+        answer = retriever(indexes, grant=self.grant, **options).search(read.text)
         scored = []
         for hit in answer.hits:
             field = "source_id" if kind == "question" else "page_id"

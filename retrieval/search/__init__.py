@@ -4,6 +4,8 @@ Only retrievers, also those of other apps, search through this package. What emb
 queries or reads points raises as ``IndexRetriever.search``.
 
     request.py        the query and the options of a search, and their limits
+    query_syntax.py   what is typed in a query beside its words, and finding words in a text
+    reading.py        reads a query with the fields of the indexes
     run.py            what every way of searching goes through, and says in its answer
     targets.py        the collections to search, and the candidates they return
     ranking.py        fetches the points of these collections, best first, with their cosines
@@ -13,6 +15,7 @@ queries or reads points raises as ``IndexRetriever.search``.
     versions.py       folds versions and copies of a passage into one hit
     hierarchy.py      summaries and chunks at once, grouped by artifact and page
     query_weights.py  how much each ranking counts for a query
+    long_queries.py   embeds queries that are longer than the model's window, by their parts
     query_vectors.py  embeds queries with their synonyms; by words where a model's endpoint fails
 """
 
@@ -26,6 +29,7 @@ from retrieval.search.hierarchy import (
 )
 from retrieval.search.hit_checks import DroppedPoints, Verdict
 from retrieval.search.multi_query import MAX_CANDIDATES, MAX_QUERIES, MultiQueryAnswer
+from retrieval.search.query_syntax import MAX_CONDITION_CHARS, MAX_CONDITIONS
 from retrieval.search.query_vectors import require_vectors
 from retrieval.search.request import (
     MAX_DIMENSION,

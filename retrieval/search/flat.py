@@ -51,7 +51,7 @@ def search_nodes(
     """
     options.check()
     run = SearchRun(indexes, [query], options, grant)
-    for target in run.add_targets(kinds, query):
+    for target in run.add_targets(kinds, run.text):
         target.filter = all_of(target.filter, within)
     run.embed()
     wanted_count = options.offset + options.limit

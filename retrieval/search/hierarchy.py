@@ -23,6 +23,7 @@ from summaries.models import EXTRACTIVE_MODEL_NAME, Summary
 MAX_ARTIFACTS = 50
 DEFAULT_ARTIFACTS = 5
 CANDIDATES_PER_COLLECTION = 50  # 50 summaries and 50 chunks
+COMPARED_PER_COLLECTION = 1_000  # with words that hits must have or lack
 CHUNKS_PER_PAGE = 3
 
 
@@ -81,18 +82,21 @@ def search_hierarchical(
     options.check(max_limit=MAX_ARTIFACTS)
     run = SearchRun(indexes, [query], options, grant)
     _require_summaries_and_chunks(run.builds.values())
-    summaries = run.add_targets(SummaryType.ALL.kinds, query)
-    chunks = run.add_targets(["chunk"], query)
+    summaries = run.add_targets(SummaryType.ALL.kinds, run.text)
+    chunks = run.add_targets(["chunk"], run.text)
     run.embed()
 
     def rank() -> list[Candidate]:
         """The candidates to show: summaries best first, then chunks best first."""
         with run.stage("search"):
-            run.fetch(run.targets, CANDIDATES_PER_COLLECTION)
-            candidates = (
-                merge_candidates(summaries)[:CANDIDATES_PER_COLLECTION]
-                + drop_repeated_chunks(merge_candidates(chunks))[:CANDIDATES_PER_COLLECTION]
-            )
+            count = COMPARED_PER_COLLECTION if run.conditions else CANDIDATES_PER_COLLECTION
+            run.fetch(run.targets, count)
+            found_summaries = run.keep_meeting(merge_candidates(summaries))
+            found_chunks = drop_repeated_chunks(run.keep_meeting(merge_candidates(chunks)))
+            candidates = [
+                *found_summaries[:CANDIDATES_PER_COLLECTION],
+                *found_chunks[:CANDIDATES_PER_COLLECTION],
+            ]
         with run.stage("verify"):
             if options.versions == Versions.NEWEST:
                 candidates = _fold_artifacts(run.keep_served(candidates))

@@ -51,7 +51,7 @@ def search_by_queries(
     targets = [run.add_targets(kinds, query)[0] for query in queries]
     run.embed()
     for target in targets:
-        target.depth = options.limit
+        target.depth = max(target.depth, options.limit)
 
     def rank() -> list[list[Candidate]]:
         """The passages of each query that can be served, ``limit`` of each."""
@@ -59,7 +59,7 @@ def search_by_queries(
         while True:
             with run.stage("search"):
                 run.fetch(unfilled, count)
-                rankings = [_keep_best_per_passage(target) for target in targets]
+                rankings = [run.keep_meeting(_keep_best_per_passage(target)) for target in targets]
             with run.stage("verify"):
                 run.checks.check(found for ranking in rankings for found in ranking)
                 served = [run.keep_served(ranking) for ranking in rankings]

@@ -8,12 +8,15 @@ from functools import lru_cache
 from itertools import chain
 from typing import Final, TypeAlias
 
+import numpy as np
+
 from indexing import embedding
 from indexing.embedding.vectors import Vectors
 from indexing.exceptions import EmbeddingUnavailable, ModelUnavailable
 from indexing.spec import EmbeddingSpec
 from indexing.stores import DenseVector
 from retrieval.request_cache import once
+from retrieval.search.long_queries import embed_by_parts, explain_parts, is_too_long
 from text.fiscal_years import spell_out_fiscal_years
 from text.words import fold_words
 
@@ -29,13 +32,30 @@ def embed_query(spec: EmbeddingSpec, query: str) -> DenseVector:
     as ``Embedder.embed_query``."""
     # A model takes FY2018 apart into pieces that say little of a year: see decision 84.
     text = spell_out_fiscal_years(query)
-    return once((spec, query), lambda: embedding.get_embedder(spec).embed_query(text))
+    return once((spec, query), lambda: _embed(embedding.get_embedder(spec), text))
+
+
+def _embed(embedder: embedding.Embedder, text: str) -> DenseVector:
+    if is_too_long(embedder, text):
+        return embed_by_parts(embedder, text)
+    return embedder.embed_query(text)
 
 
 def embed_queries(spec: EmbeddingSpec, queries: Sequence[str]) -> Vectors:
     """(queries, dimension); raises as ``embed_query``."""
     texts = [spell_out_fiscal_years(query) for query in queries]
-    return embedding.get_embedder(spec).embed_queries(texts)
+    embedder = embedding.get_embedder(spec)
+    if any(is_too_long(embedder, text) for text in texts):
+        return np.stack([_embed(embedder, text) for text in texts])
+    return embedder.embed_queries(texts)
+
+
+def explain_long_queries(spec: EmbeddingSpec, queries: Sequence[str]) -> list[str]:
+    """A note if one of these queries, which are embedded, is longer than its model reads."""
+    embedder = embedding.get_embedder(spec)
+    if any(is_too_long(embedder, spell_out_fiscal_years(query)) for query in queries):
+        return [explain_parts(spec)]
+    return []
 
 
 def embed_queries_if_available(

@@ -15,6 +15,7 @@ from indexing.models import IndexBuild
 from indexing.spec import SparseSpec
 from indexing.stores import DenseVector
 from retrieval.fusion import FusionMethod
+from retrieval.search.query_syntax import ReadQuery
 
 MAX_LIMIT = 100
 MAX_OFFSET = 1_000
@@ -80,7 +81,9 @@ class SearchOptions:
     reflect all writes up to this revision. ``with_similarity`` also measures the cosine of each
     hit, whatever the mode. ``vector`` takes the place of the query's own, which is then not
     embedded; its length does not matter. ``versions``: of passages that repeat each other, only the
-    newest, or all (``retrieval.search.versions``).
+    newest, or all (``retrieval.search.versions``). ``must``, ``must_not`` and ``phrases``: words
+    and phrases that the text of a hit has or lacks. ``reads_syntax``: read those that are typed in
+    the query, too. ``read``: a query that was read before; the one that is searched is then text.
     """
 
     mode: Mode = Mode.HYBRID
@@ -96,6 +99,11 @@ class SearchOptions:
     with_similarity: bool = False
     vector: DenseVector | None = field(default=None, compare=False)  # a list is converted
     versions: Versions = Versions.NEWEST
+    must: Sequence[str] = ()
+    must_not: Sequence[str] = ()
+    phrases: Sequence[str] = ()
+    reads_syntax: bool = False
+    read: ReadQuery | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "mode", Mode(self.mode))  # the API gives their names

@@ -12,17 +12,21 @@ from access.grants import Grant
 from core.metrics import DROPPED_HITS
 from core.stages import describe, describe_documents, stage
 from indexing import revisions
+from indexing.kinds import KINDS
 from indexing.models import IndexBuild
 from indexing.spec import IndexSpec
 from indexing.stores import Payload
+from retrieval.filters import all_of, parse_filter
 from retrieval.fusion import Explanation, reciprocal_rank_fusion
 from retrieval.search.hit_checks import DroppedPoints, HitChecks, Verdict
+from retrieval.search.query_weights import OTHER_LANGUAGE_WEIGHT
 from retrieval.search.ranking import (
     explain_candidates,
     explain_words,
     fetch_points,
     measure_similarities,
 )
+from retrieval.search.reading import read_search
 from retrieval.search.request import SCORE_KINDS, Mode, SearchOptions, check_query, name_score
 from retrieval.search.targets import (
     Candidate,
@@ -36,9 +40,12 @@ from retrieval.search.targets import (
     set_query_vectors,
 )
 
+# Points of each ranking that are compared with the words that hits must have or lack.
+COMPARED_POINTS = 4_000
+
 STAGES = ("embed", "search", "verify", "total")
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Sequence[Any])
 Answer = TypeVar("Answer", bound="AnyAnswer")
 
 
@@ -75,6 +82,7 @@ class AnyAnswer:
     stale_ids: list[UUID]  # the caller enqueues planning for them
     took_ms: dict[str, float]  # by stage
     notes: list[str]  # what the answer lacks
+    text: str | None = None  # the query without its syntax
 
 
 class SearchRun:
@@ -99,7 +107,12 @@ class SearchRun:
         self.builds = find_builds(indexes, grant)
         self.targets: list[Target] = []
         self.checks = HitChecks()
-        self.notes: list[str] = []
+        read = read_search(queries[0], options, self.builds.values())
+        self._read = read
+        self.text = read.text if len(queries) == 1 else queries[0]
+        self.notes: list[str] = list(read.notes)
+        self.conditions = read.all_conditions
+        self._compared: dict[PointKey, bool] = {}
 
     def stage(self, name: str) -> AbstractContextManager[object]:
         """One of ``STAGES``, until the block ends; its time is part of the answer."""
@@ -109,6 +122,13 @@ class SearchRun:
         """Search the collections that hold these kinds. Raises ``InvalidInput``: a build holds no
         nodes of these kinds, or the filter is wrong."""
         targets = make_targets(self.builds.values(), kinds, self.options.filter, query)
+        for target in targets if self._read.filter else ():
+            typed = parse_filter(self._read.filter, target.spec, self.grant)
+            target.filter = all_of(target.filter, typed)
+        for target in targets if self.conditions else ():
+            target.words = self._read.words
+            target.depth = COMPARED_POINTS
+            target.needs_ranks = True
         self.targets += targets
         return targets
 
@@ -120,12 +140,35 @@ class SearchRun:
                 revisions.wait_for_revision(*written)
                 target.required_ids = revisions.find_last_points(*written)
         with self.stage("embed"):
-            self.notes = set_query_vectors(self.options.mode, self.targets, self.options.vector)
+            self.notes += set_query_vectors(self.options.mode, self.targets, self.options.vector)
         for target in self.targets:
             target.needs_ranks |= self.options.explain
+            if self.conditions and not target.query_weights.dense:
+                # What the words miss is found by its vector, and compared.
+                weights = replace(target.query_weights, dense=OTHER_LANGUAGE_WEIGHT)
+                target.query_weights = weights
 
     def rank(self, rank: Callable[[], T]) -> T:
-        """Call ``rank``, which fetches and checks points, and once more if points were replaced."""
+        """Call ``rank``, which fetches and checks points, and once more if points were replaced, or
+        if no passage has what is typed in the query, which then is given up."""
+        found = self._rank_current_points(rank)
+        if self._read.typed and not any(found):
+            self.conditions = self._read.conditions
+            self._compared.clear()
+            for target in self.targets:
+                target.reset()
+            found = self._rank_current_points(rank)
+            if any(found):
+                self.notes.append(self._read.explain_given_up())
+        is_short = len(found) < self.options.offset + self.options.limit
+        if self.conditions and is_short and any(map(_is_cut, self.targets)):
+            self.notes.append(
+                f"Only the {COMPARED_POINTS:,} passages nearest to the query were compared with "
+                "the words that hits must have or lack."
+            )
+        return found
+
+    def _rank_current_points(self, rank: Callable[[], T]) -> T:
         known = HitChecks(dict(self.checks.results))
         found = rank()
         if self.checks.orphans - known.orphans:
@@ -144,8 +187,18 @@ class SearchRun:
         """Add the next ``count`` points to each target that has more."""
         fetch_points(targets, self.options, count)
 
+    def keep_meeting(self, ranking: Sequence[Candidate]) -> Sequence[Candidate]:
+        """Keep candidates whose text has and lacks the words that it must."""
+        if not self.conditions:
+            return ranking
+        for found in ranking:
+            if found.key not in self._compared:
+                self._compared[found.key] = self.conditions.hold(_get_text(found.point.payload))
+        return [found for found in ranking if self._compared[found.key]]
+
     def keep_served(self, ranking: Sequence[Candidate]) -> list[Candidate]:
-        """Check candidates, and keep those that can be served."""
+        """Check candidates, and keep those that can be served and meet the conditions."""
+        ranking = self.keep_meeting(ranking)
         if not self.options.verify:
             return list(ranking)
         self.checks.check(ranking)
@@ -207,8 +260,22 @@ class SearchRun:
             stale_ids=self.checks.stale_ids,
             took_ms=took_ms,
             notes=self.notes,
+            text=self.text,
             **found,
         )
+
+
+def _get_text(payload: Payload) -> str:
+    """The text that a hit shows: of a question, the passage that answers it."""
+    kind = payload.get("kind")
+    field = "chunk_text" if kind == "question" else KINDS[str(kind)].text_field
+    return str(payload.get(field) or "")
+
+
+def _is_cut(target: Target) -> bool:
+    """Whether there are points that were not compared."""
+    ranks = () if target.ranking is None else (target.ranking.dense, target.ranking.sparse)
+    return target.has_more or any(len(each) >= COMPARED_POINTS for each in ranks)
 
 
 def add_up(answers: Sequence[AnyAnswer]) -> dict[str, Any]:

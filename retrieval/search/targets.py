@@ -12,7 +12,6 @@ from core.exceptions import InvalidInput, UnknownIndex
 from indexing.kinds import KINDS
 from indexing.losses import make_loss_error
 from indexing.models import Index, IndexBuild, Node
-from indexing.sparse_vectors import encode_sparse_query
 from indexing.spec import EmbeddingSpec, IndexSpec
 from indexing.spec.loaded import explain_missing_index
 from indexing.stores import (
@@ -27,12 +26,26 @@ from retrieval.filters import all_of, parse_filter
 from retrieval.fusion import HybridFusion, HybridRanking, mean_fusion
 from retrieval.ledger import LiveBuild, read_live_builds
 from retrieval.request_cache import once
-from retrieval.search.query_vectors import add_synonyms, embed_queries_if_available, embed_query
+from retrieval.search.long_queries import encode_terms
+from retrieval.search.query_vectors import (
+    add_synonyms,
+    embed_queries_if_available,
+    embed_query,
+    explain_long_queries,
+)
 from retrieval.search.query_weights import BOTH_READ, QueryWeights, weigh_rankings
 from retrieval.search.request import Mode
 
 # Build id and point id; the point id as an integer, which hashes ten times as fast as a UUID.
 PointKey = tuple[int, int]
+
+# Notes on a query without a word that is searched, such as one of stop words.
+WITHOUT_TERMS = {
+    Mode.SPARSE: "Nothing was searched: the query has only punctuation and words that are left out "
+    "of searches because most texts have them.",
+    Mode.HYBRID: "Searched by its meaning only: the query has only punctuation and words that are "
+    "left out of searches because most texts have them.",
+}
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -54,6 +67,7 @@ class Target:
     grant: Grant
     filter: Filter | None = None
     query: str = ""
+    words: str = ""  # what hits must have beside the query's words, searched by words, too
     dense: DenseVector | None = None
     sparse: SparseVector | None = None
     required_ids: Sequence[UUID] = ()  # points that the store must know; see ``Query``
@@ -321,6 +335,8 @@ def _set_dense_vectors(mode: Mode, targets: Sequence[Target]) -> list[str]:
             embedded, new_notes = embed_queries_if_available(model, list(texts))
             vectors[model] = dict(zip(texts, embedded, strict=True))
             notes += new_notes
+        if any(each is not None for each in vectors[model].values()):
+            notes += explain_long_queries(model, list(texts))
     is_scored_by_rank = mode == Mode.DENSE and len(_group_by_model(targets)) > 1
     for target in targets:
         target.dense = vectors[target.embedding][target.query_text]
@@ -336,18 +352,22 @@ def set_query_terms(
     each ranking that cannot read the query; unless ``weighs_rankings``, both count in full."""
     is_scored_by_rank = mode == Mode.SPARSE and len({each.sparse_space for each in targets}) > 1
     for target in targets if mode != Mode.DENSE else ():
-        target.sparse = encode_sparse_query(target.spec.sparse, target.query_text)
+        target.sparse = encode_terms(
+            target.spec.sparse, f"{target.words} {target.query_text}".lstrip()
+        )
         target.is_scored_by_rank |= is_scored_by_rank
+    has_no_terms = any(each.sparse and not each.sparse.indices for each in targets if each.query)
+    notes = [WITHOUT_TERMS[mode]] if has_no_terms else []
     if mode != Mode.HYBRID:
-        return []
+        return notes
     for target in targets if weighs_rankings else ():
         if target.has_two_rankings:  # a ranking that is the only one keeps its weight
             target.query_weights = weigh_rankings(
                 target.spec, target.embedding, target.query, target.grant
             )
     _unite_indexes(targets)
-    notes = (target.query_weights.note for target in targets)
-    return list(dict.fromkeys(note for note in notes if note))
+    notes += [target.query_weights.note for target in targets if target.query_weights.note]
+    return list(dict.fromkeys(notes))
 
 
 def _unite_indexes(targets: Iterable[Target]) -> None:

@@ -1,6 +1,7 @@
 """Reads and checks the parameters of searches."""
 
 import math
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.http import QueryDict
@@ -22,6 +23,8 @@ from retrieval.facets import MAX_FACET_VALUES
 from retrieval.search import (
     DEFAULT_ARTIFACTS,
     MAX_ARTIFACTS,
+    MAX_CONDITION_CHARS,
+    MAX_CONDITIONS,
     MAX_DIMENSION,
     MAX_INDEXES,
     MAX_LIMIT,
@@ -78,6 +81,28 @@ class IndexNamesField(StringsField):
         "too_many": f"A search takes at most {MAX_INDEXES} indexes.",
     }
     max_count = MAX_INDEXES
+
+
+@extend_schema_field(
+    {
+        "type": "array",
+        "items": {"type": "string", "maxLength": MAX_CONDITION_CHARS},
+        "maxItems": MAX_CONDITIONS,
+    }
+)
+class PhrasesField(serializers.Field):
+    """A list of texts, or one text, whose words ``retrieval.search`` reads. May be left out."""
+
+    default_error_messages = {"invalid": "The value must be a text or a list of texts."}
+
+    def __init__(self, help_text: str) -> None:
+        super().__init__(required=False, help_text=help_text)
+
+    def to_internal_value(self, data: Any) -> list[str]:
+        texts = [data] if isinstance(data, str) else data
+        if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
+            self.fail("invalid")
+        return texts
 
 
 @extend_schema_field({"type": "string", "maxLength": MAX_NAME_CHARS})
@@ -151,6 +176,26 @@ class VectorField(serializers.Field):
         return read_vector(data)
 
 
+def split_text_conditions(
+    filter: Mapping[str, Any],
+) -> tuple[dict[str, Any], dict[str, list[str]]]:
+    """Take the words of the passage itself (``text``, also in ``not``) out of a filter, as ``must``
+    and ``must_not``. Raises ``InvalidInput``: the words are no text."""
+    rest, conditions = dict(filter), dict[str, list[str]]()
+    if "text" in rest:
+        conditions["must"] = [_read_text(rest.pop("text"), "filter.text")]
+    negated = rest.get("not")
+    if isinstance(negated, dict) and negated.keys() == {"text"}:
+        conditions["must_not"] = [_read_text(rest.pop("not")["text"], "filter.not.text")]
+    return rest, conditions
+
+
+def _read_text(value: Any, path: str) -> str:
+    if not isinstance(value, str):
+        raise InvalidInput("The words of a passage must be a string.", field=path)
+    return value
+
+
 def join_alias(attrs: dict[str, Any], name: str, alias: str) -> None:
     """Read a parameter that has two names. Raises ``InvalidInput``: both are given."""
     if name in attrs and alias in attrs:
@@ -181,7 +226,8 @@ class VectorQuerySerializer(QuerySerializer):
     query = StringField(
         required=False,
         max_length=MAX_QUERY_CHARS,
-        help_text="What to look for; not needed beside a vector.",
+        help_text='What to look for; not needed beside a vector. "exact phrase", -word, +word, OR '
+        "and field:value are read.",
     )
     vector = VectorField()
 
@@ -195,8 +241,32 @@ class VersionsSerializer(StrictSerializer):
     )
 
 
-@with_example({"index": "handbook", "query": "when is the lamp lit", "limit": 5})
-class QueryParametersSerializer(VectorQuerySerializer, VersionsSerializer):
+class ConditionsSerializer(StrictSerializer):
+    """The words and phrases that the text of a hit has or lacks."""
+
+    must = PhrasesField("Words that the text of each hit has, whatever their case and accents.")
+    must_not = PhrasesField("Words and phrases that the text of no hit has.")
+    phrases = PhrasesField("Phrases that the text of each hit has, word for word.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        attrs = super().validate(attrs)
+        if isinstance(attrs.get("filter"), dict):
+            attrs["filter"], conditions = split_text_conditions(attrs["filter"])
+            for name, texts in conditions.items():
+                attrs[name] = [*attrs.get(name, ()), *texts]
+        return attrs
+
+
+@with_example(
+    {
+        "index": "handbook",
+        "query": "when is the lamp lit",
+        "phrases": ["north quay"],
+        "must_not": ["winter"],
+        "limit": 5,
+    }
+)
+class QueryParametersSerializer(ConditionsSerializer, VectorQuerySerializer, VersionsSerializer):
     """The parameters of a search that has a mode."""
 
     mode = serializers.ChoiceField(choices=[str(mode) for mode in Mode], default="hybrid")
@@ -291,13 +361,16 @@ class EmbedSerializer(StrictSerializer):
 
 
 def read_query_string(params: QueryDict) -> dict[str, Any]:
-    """Convert a query string to the equivalent JSON body: ``index`` and ``vector`` may repeat,
-    ``filter`` is JSON. Raises ``InvalidInput``: a parameter given more than once, or a filter that
-    is not JSON."""
+    """Convert a query string to the equivalent JSON body: ``index``, ``vector``, ``must``,
+    ``must_not`` and ``phrases`` may repeat, ``filter`` is JSON. Raises ``InvalidInput``: another
+    parameter given more than once, or a filter that is not JSON."""
     content: dict[str, Any] = {}
     for name, values in params.lists():
         if name == "index":
             content[name] = [part for value in values for part in value.split(",")]
+            continue
+        if name in {"must", "must_not", "phrases"}:
+            content[name] = values
             continue
         if name == "vector":
             content[name] = ",".join(values)

@@ -108,7 +108,9 @@ class ToolViewSet(viewsets.ViewSet):
         call = prepare_tool_call(index, name, request.data, get_grant(request))
         with keep_for_request():
             answer, step = call.search()
-            relevance = judge_search([index], call.query, call.grant, notes=answer.notes)
+            relevance = judge_search(
+                [index], answer.text or call.query, call.grant, notes=answer.notes
+            )
         rendered = render_tool_answer(call, answer, step, relevance)
         return make_response(SearchResponse(rendered, answer.stale_ids))
 

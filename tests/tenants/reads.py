@@ -217,6 +217,10 @@ def _make_search(name: str, query: str, source: random.Random) -> Request:
             if source.random() < 0.3:
                 given[option] = source.random() < 0.5
         if source.random() < 0.3:
+            given[source.choice(("must", "must_not", "phrases"))] = " ".join(query.split()[:2])
+        if source.random() < 0.2:
+            given["query"] = f'"{query}" -{query.split()[0]} OR unknownword'
+        if source.random() < 0.3:
             given["filter"] = {"conditions": "sore back"}
         if source.random() < 0.1:
             given["filter"] = {"groups": source.choice(("red", "blue"))}
@@ -244,6 +248,14 @@ def list_all_requests(tenants: Tenants) -> Iterator[Request]:
                 if name in {"sources", "route"}:
                     given |= {"include_concepts": True, "window": 2}
                 yield Request(f"search/{name}", given, is_get=False)
+    for sign in ('"{}"', "+{}", "heron -{}"):  # words and phrases of every tenant
+        for paragraph in PARAGRAPHS:
+            words = sign.format(
+                " ".join(paragraph.split()[:3] if '"' in sign else paragraph.split()[:1])
+            )
+            yield Request(
+                "search/pages", {"index": "full", "query": words, "limit": 50}, is_get=False
+            )
     for pipeline in ("plain", "papers"):
         for asked in (text, "What of Ada?", "What is in N-red1?", "What is in N-blue1?"):
             given = {"index": "full", "query": asked, "pipeline": pipeline, "limit": 20}

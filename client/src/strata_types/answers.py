@@ -6,7 +6,14 @@ from typing_extensions import TypedDict
 
 from strata_types.common import AnyList
 from strata_types.concepts import Instance, Relationship
-from strata_types.searches import DroppedPoints, Filter, Hit, QuestionHit, VersionsOption
+from strata_types.searches import (
+    ConditionOptions,
+    DroppedPoints,
+    Filter,
+    Hit,
+    QuestionHit,
+    VersionsOption,
+)
 
 
 class Turn(TypedDict):
@@ -16,7 +23,7 @@ class Turn(TypedDict):
     answer: str
 
 
-class AskOptions(VersionsOption, total=False):
+class AskOptions(VersionsOption, ConditionOptions, total=False):
     filter: Filter | None
     """In addition to filters in the question."""
     pipeline: str | None

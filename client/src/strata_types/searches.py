@@ -20,6 +20,16 @@ class VersionsOption(TypedDict, total=False):
     """Of versions and copies of a passage, only the newest, the default, or all."""
 
 
+class ConditionOptions(TypedDict, total=False):
+    """What the text of each hit has and lacks, whatever its case, accents and punctuation."""
+
+    must: str | Sequence[str] | None
+    """Words that stand anywhere."""
+    must_not: str | Sequence[str] | None
+    """Words and phrases."""
+    phrases: str | Sequence[str] | None
+
+
 class AnyOptions(TypedDict, total=False):
     """Options of any search; the server chooses defaults for None."""
 
@@ -31,7 +41,7 @@ class AnyOptions(TypedDict, total=False):
     min_revision: int | None
 
 
-class RecursiveSearchOptions(AnyOptions, VersionsOption, total=False):
+class RecursiveSearchOptions(AnyOptions, VersionsOption, ConditionOptions, total=False):
     mode: Mode | None
     vector: Sequence[float] | None
     """In place of the query's. Without a query the search is by meaning only."""

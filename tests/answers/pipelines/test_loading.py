@@ -35,7 +35,13 @@ class TestLoadPipeline:
         loaded = load(ASKING)
 
         assert set(loaded.run_inputs["filters"]) == {"index", "query", "filter"}
-        assert set(loaded.run_inputs["retriever"]) == {"index", "grant", "limit", "versions"}
+        assert set(loaded.run_inputs["retriever"]) == {
+            "index",
+            "grant",
+            "limit",
+            "versions",
+            "read",
+        }
         assert set(loaded.run_inputs["context"]) == {"limit"}
         assert loaded.hits_component == "context"
         assert loaded.senders["context"] == {"filters", "fusion"}

@@ -1,0 +1,89 @@
+"""Embeds a query that is longer than its model's window by its parts.
+
+What is asked is mostly a question at the end of a pasted text. So it counts for as much as all
+parts together, and twice as much if it has a question mark.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from indexing.embedding import Embedder
+from indexing.sparse_vectors import encode_sparse_query
+from indexing.spec import EmbeddingSpec, SparseSpec
+from indexing.stores import DenseVector, SparseVector
+from text.sentences import find_sentences, split_long_sentences
+
+MAX_PARTS: Final = 6  # embedded of one query; of a longer one, the first and the last
+_CHARS_PER_TOKEN: Final = 2  # at least, of a sentence that is cut
+_LONG_CHARS: Final = 1_000  # a query of so many is pasted, not typed
+_QUESTION_WEIGHT: Final = 2.0
+_LAST: Final = re.compile(r"(?<=[.!:;])\s+|\n+")
+
+
+def is_too_long(embedder: Embedder, query: str) -> bool:
+    """Whether the model reads only the beginning of this query. Short ones are not counted."""
+    spec = embedder.spec
+    most_tokens = len(spec.query_prefix) + len(query.encode()) + 2
+    if most_tokens <= spec.window:
+        return False
+    return embedder.count_tokens([query], as_queries=True)[0] > spec.window
+
+
+def explain_parts(spec: EmbeddingSpec) -> str:
+    return (
+        f"The query is longer than the {spec.window:,} tokens that the embedding model "
+        f"{spec.model} reads, so it was searched by its parts, at most {MAX_PARTS}: the first and "
+        "the last."
+    )
+
+
+def embed_by_parts(embedder: Embedder, query: str) -> DenseVector:
+    """The mean of the parts' vectors, with that of the question."""
+    limit = embedder.spec.window * _CHARS_PER_TOKEN
+    sentences = _split(query, limit)
+    parts: list[str] = []
+    for sentence in dict.fromkeys(sentences):  # what is repeated is read once
+        joined = f"{parts[-1]} {sentence}" if parts else sentence
+        if parts and not is_too_long(embedder, joined):
+            parts[-1] = joined
+        else:
+            parts.append(sentence)
+    question, weight = _find_question(query, sentences)
+    if len(parts) > MAX_PARTS:
+        parts = [parts[0], *parts[1 - MAX_PARTS :]]
+    *vectors, asked = embedder.embed_queries([*parts, question[-limit:]])
+    mean = np.mean(vectors, axis=0)
+    combined = mean / np.linalg.norm(mean) + weight * asked / np.linalg.norm(asked)
+    return np.asarray(combined / np.linalg.norm(combined), np.float32)
+
+
+def encode_terms(spec: SparseSpec, query: str) -> SparseVector:
+    """The query's terms. Of a pasted text, those of its question weigh as much as in its vector."""
+    vector = encode_sparse_query(spec, query)
+    if len(query) < _LONG_CHARS:
+        return vector
+    question, weight = _find_question(query, _split(query, _LONG_CHARS))
+    asked = set(encode_sparse_query(spec, question).indices).intersection(vector.indices)
+    if not asked:
+        return vector
+    factor = max(1.0, weight * (len(vector.indices) - len(asked)) / len(asked))
+    values = [
+        value * factor if term in asked else value
+        for term, value in zip(vector.indices, vector.values, strict=True)
+    ]
+    return SparseVector(vector.indices, values, vector.has_idf)
+
+
+def _split(query: str, limit: int) -> list[str]:
+    sentences = split_long_sentences(query, find_sentences(query), limit)
+    return [query[each.start : each.end] for each in sentences] or [query]
+
+
+def _find_question(query: str, sentences: Sequence[str]) -> tuple[str, float]:
+    """The sentences with a question mark, or the last one, which may begin with a small letter; and
+    how much it counts."""
+    asked = [each for each in sentences if each.rstrip("\"'”») ").endswith(("?", "？", "؟"))]
+    return (" ".join(asked), _QUESTION_WEIGHT) if asked else (_LAST.split(query.rstrip())[-1], 1.0)
