@@ -71,6 +71,7 @@ def main() -> None:
             "scraping",
             "abuse",
             "filings",
+            "filings-2",
             "scans",
             "layout",
             "marks",
@@ -137,7 +138,10 @@ def main() -> None:
         "the default",
     )
     parser.add_argument(
-        "--indexes", nargs="+", help="relevance: the presets to ask; default: all five"
+        "--indexes",
+        nargs="+",
+        help="relevance: the presets to ask, all five by default; filings, filings-2, scans: the "
+        "presets to index the documents by, plain by default",
     )
     parser.add_argument(
         "--findings", type=int, default=1_000, help="evidence: findings, each added in two wordings"
@@ -245,10 +249,11 @@ def main() -> None:
             from benchmarks.questions import measure_answers
 
             measure_answers()
-        if arguments.only in ("filings", "scans"):
+        if arguments.only in ("filings", "filings-2", "scans"):
             from benchmarks.reading import measure_pages
 
-            measure_pages(arguments.only)
+            for index in arguments.indexes or ["plain"]:
+                measure_pages(arguments.only, index)
         if arguments.only == "layout":
             from benchmarks.reading import measure_layout
 

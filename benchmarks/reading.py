@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from math import isnan, nan
@@ -43,9 +43,10 @@ CHUNKS = 1_000
 TRANSCRIPTIONS = Path(__file__).with_name("transcriptions.json")
 
 
-def measure_pages(name: str) -> None:
-    """Print for how many questions a right page is among the first 1, 5 and 10. ``name``: a folder
-    of documents and ``questions.json``, with the file and the pages (from 1) of each answer."""
+def measure_pages(name: str, index: str) -> None:
+    """Print for how many questions a right page is among the first 1, 5 and 10, in each mode.
+    ``name``: a folder of documents and ``questions.json``, with the file and the pages (from 1) of
+    each answer. ``index``: the preset by which they are indexed."""
     folder = DATA / name
     if not folder.is_dir():
         print(f"{name}: left out, there is no {folder}")
@@ -53,31 +54,34 @@ def measure_pages(name: str) -> None:
     questions = json.loads((folder / "questions.json").read_text(encoding="utf-8"))
     files = sorted(path for path in folder.iterdir() if path.name != "questions.json")
     with tempfile.TemporaryDirectory() as specs:
-        Path(specs, "plain.yaml").write_text("title: Plain\n", encoding="utf-8")
+        shutil.copy(ROOT / "specs" / f"{index}.yaml", specs)
         with measured_service(STRATA_SPECS_DIR=specs) as service:
-            ids = {path.name: _add(service, path) for path in files}
-            wait_until_ready(service, len(files))
-            print(f"{len(questions)} questions over {len(files)} documents of {name}:")
-            for scope in ("all documents", "the right one"):
-                found = [
-                    _find_rank(service, question, ids if scope == "the right one" else {})
-                    for question in questions
-                ]
-                shares = (sum(rank <= depth for rank in found) / len(found) for depth in DEPTHS)
-                print(f"  {scope:14}" + "".join(f"{share:8.2f}" for share in shares), flush=True)
+            ids = {path.name: _add(service, index, path) for path in files}
+            wait_until_ready(service, len(files), index)
+            print(f"{len(questions)} questions over {len(files)} documents of {name}, by {index}:")
+            for mode in ("hybrid", "dense", "sparse"):
+                for scope, within in (("all documents", {}), ("the right one", ids)):
+                    search = {"index": index, "mode": mode}
+                    found = [_find_rank(service, search, each, within) for each in questions]
+                    shares = (sum(rank <= depth for rank in found) / len(found) for depth in DEPTHS)
+                    figures = "".join(f"{share:8.2f}" for share in shares)
+                    print(f"  {mode:8}{scope:14}{figures}", flush=True)
 
 
-def _add(service: Service, path: Path) -> str:
+def _add(service: Service, index: str, path: Path) -> str:
     answer = service.api.post(
-        "indexes/plain/artifacts/", files={"file": (path.name, path.read_bytes())}
+        f"indexes/{index}/artifacts/", files={"file": (path.name, path.read_bytes())}
     )
     answer.raise_for_status()
     return str(answer.json()["id"])
 
 
-def _find_rank(service: Service, question: dict[str, Any], ids: dict[str, str]) -> float:
-    """The rank of the first right page, from 1; infinite if it is not found."""
-    parameters: dict[str, Any] = {"index": "plain", "query": question["question"]}
+def _find_rank(
+    service: Service, search: Mapping[str, Any], question: dict[str, Any], ids: Mapping[str, str]
+) -> float:
+    """The rank of the first right page, from 1; infinite if it is not found. ``ids``: of the
+    documents by their files, if only the right one is searched."""
+    parameters: dict[str, Any] = {**search, "query": question["question"]}
     if ids:
         parameters["filter"] = {"artifact_id": ids[question["file"]]}
     answer = service.api.post(
