@@ -441,7 +441,8 @@ def _reading_original(artifact: Artifact) -> Iterator[Path]:
 
 
 def _load_and_render(artifact_id: UUID, grant: Grant) -> dict[str, Any]:
-    artifacts = get_catalog().with_status(Artifact.objects.visible_to(grant))
+    index = Artifact.objects.require(artifact_id, grant).index
+    artifacts = get_catalog().with_status(Artifact.objects.visible_to(grant), index)
     [rendered] = render_artifacts([artifacts.require(artifact_id)], grant)
     return rendered
 

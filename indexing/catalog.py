@@ -76,13 +76,10 @@ class LedgerIndexCatalog:
         )
 
     def get_indexing_progress(self, artifact_ids: Iterable[UUID]) -> dict[UUID, IndexingProgress]:
-        documents = IndexedDocument.objects.in_live_builds().filter(artifact__in=list(artifact_ids))
+        ids = list(artifact_ids)
+        documents = IndexedDocument.objects.in_live_builds().filter(artifact__in=ids)
         node_errors = _read_node_errors(documents)
-        # Texts are written for documents that were planned.
-        planned_ids = [document.artifact_id for document in documents if document.planned_at]
-        faults = (
-            find_text_faults(Artifact.objects.filter(pk__in=planned_ids)) if planned_ids else {}
-        )
+        faults = find_text_faults(Artifact.objects.filter(pk__in=ids))
         for artifact_id, fault in find_reading_faults(documents):
             faults.setdefault(artifact_id, []).append(fault)
         return {

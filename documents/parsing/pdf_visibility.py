@@ -23,12 +23,10 @@ from documents.parsing.document import UnseenText
 from documents.parsing.pdf_objects import (
     Bounds,
     PageObject,
+    address,
     group_chars,
     list_objects,
-    list_places,
     read_box,
-    read_fill,
-    read_mode,
     read_size,
     remove_objects,
     write_text,
@@ -93,7 +91,7 @@ def remove_unseen(
         text_page = page.get_textpage()
         chars = group_chars(text_page)
         words = [
-            list(_split_words(page, text_page, chars.get(each.text.address, [])))
+            list(_split_words(page, text_page, chars.get(address(each.text.handle), [])))
             for each in suspects
         ]
         changed, without = _draw_differences(page, [each.text for each in suspects])
@@ -166,14 +164,12 @@ def _find_suspects(
     patterns: list[Bounds] = []  # and pictures, whose colours are not known
     cover_colours = {_WHITE}
     is_unlike: dict[bytes, bool] = {}  # whether a colour of texts is unlike those of all covers
-    channels = ctypes.create_string_buffer(16)
+    channels = (ctypes.c_uint * 4)()
     arguments = [ctypes.c_uint.from_buffer(channels, 4 * each) for each in range(4)]
-    places = list_places(channels)
-    text_kind, stroke_mode = pdfium.FPDF_PAGEOBJ_TEXT, pdfium.FPDF_TEXTRENDERMODE_STROKE
+    read_mode, read_colour = pdfium.FPDFTextObj_GetTextRenderMode, pdfium.FPDFPageObj_GetFillColor
     for each in list_objects(page):
-        place, kind, bounds, _, _ = each
-        left, bottom, right, top = bounds
-        if kind != text_kind:
+        bounds = left, bottom, right, top = each.bounds
+        if each.kind != pdfium.FPDF_PAGEOBJ_TEXT:
             if each.kind == pdfium.FPDF_PAGEOBJ_IMAGE:
                 pictures.append(bounds)
             is_thin = right - left <= MIN_THICKNESS or top - bottom <= MIN_THICKNESS
@@ -185,7 +181,7 @@ def _find_suspects(
                 if read is None:
                     continue
                 if read(each.handle, *arguments):
-                    cover_colour = channels.raw
+                    cover_colour = bytes(channels)
             covers.append((bounds, cover_colour))
             if cover_colour is None:
                 patterns.append(bounds)
@@ -198,15 +194,15 @@ def _find_suspects(
             continue
         if left >= right or bottom >= top:
             continue  # spaces
-        mode = read_mode(place)
-        if mode == stroke_mode:
+        mode = read_mode(each.handle)
+        if mode == pdfium.FPDF_TEXTRENDERMODE_STROKE:
             pdfium.FPDFPageObj_GetStrokeColor(each.handle, *arguments)
         else:
-            read_fill(place, *places)
-        colour = channels.raw
+            read_colour(each.handle, *arguments)
+        colour = bytes(channels)
         if colour not in is_unlike:
             is_unlike[colour] = not any(_are_similar(colour, other) for other in cover_colours)
-        if mode in _CLEAR_MODES or not colour[12]:
+        if mode in _CLEAR_MODES or not channels[3]:
             suspects[len(texts)] = _Suspect(each, "invisible")
         elif top - bottom < min_size and read_size(each) < min_size:
             suspects[len(texts)] = _Suspect(each, "tiny")
@@ -248,11 +244,8 @@ def _add_lines(lines: list[_Line], texts: Sequence[PageObject]) -> None:
     for at in range(line.end if line else 0, len(texts)):
         left, bottom, right, top = texts[at].bounds
         if line and line.bottom < top and bottom < line.top:
-            # Without ``min`` and ``max``, as this runs for each letter.
-            line.left = left if left < line.left else line.left
-            line.right = right if right > line.right else line.right
-            line.bottom = bottom if bottom < line.bottom else line.bottom
-            line.top = top if top > line.top else line.top
+            line.left, line.right = min(line.left, left), max(line.right, right)
+            line.bottom, line.top = min(line.bottom, bottom), max(line.top, top)
             line.end = at + 1
         else:
             line = _Line(left, bottom, right, top, at, at + 1)
@@ -348,8 +341,8 @@ def _read_extremes(picture: Image.Image, box: Box) -> tuple[int, int]:
     bottom = min(height, max(top + 1, round(box.bottom * height)))
     if left >= right or top >= bottom:
         return 0, 0
-    extremes: Any = picture.crop((left, top, right, bottom)).getextrema()
-    return extremes
+    levels = picture.crop((left, top, right, bottom)).tobytes()
+    return min(levels), max(levels)
 
 
 def _is_scan(
