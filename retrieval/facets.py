@@ -69,6 +69,7 @@ def count_field_values(
         values: list[strata_types.FacetValue] = [
             {"value": read(value), "count": count, "documents": documents.get(value, 0)}
             for value, count in counts.items()
+            if value  # an empty text is none
         ]
         facets.append({"field": name, "values": values, "missing": missing})
     return {"index": index, "build": build.number, "kind": spec.kinds[0], "facets": facets}

@@ -23,7 +23,6 @@ MAX_PARTS: Final = 6  # of a code that is joined
 MAX_CHARS: Final = 60  # of a token: a longer one is data
 MIN_DIGITS: Final = 9  # of a joined code of digits: a date has eight
 MAX_JOINED_WORDS: Final = 8  # of a query, of which any two may be one
-MIN_STOP_WORDS: Final = 5  # in a row, which are searched as they stand
 _MAX_NAME_CHARS: Final = 10  # of a stop word
 
 EDGES: Final = ".,;:!?()[]{}<>|\"'`*_“”‘’„«»…"
@@ -39,7 +38,9 @@ _AMOUNT: Final = re.compile(
     rf"([$€£]?)(\d+(?:[.,]\d+)?)(-?)((?:°[CF]|%|[$€£]|{_LETTERS}+)(?:/{_LETTERS}+)?)?"
 )
 _VERSION: Final = re.compile(rf"({_LETTERS}*)-?(\d+(?:\.\d+)+)((?:[-.+]?[a-z][\w.]*)?)")
+_GROUP: Final = re.compile(r"\d{3}")
 _FRACTION: Final = re.compile(r"\d{1,2}/\d{1,2}")
+_RUN: Final = re.compile(rb"\x01{5,}")  # of stop words, which are searched as they stand
 _INITIALS: Final = re.compile(rf"(?:{_LETTERS}\.)+{_LETTERS}")
 _PICTOGRAPH: Final = regex.compile(
     r"[\p{Extended_Pictographic}--[\p{ASCII}©®™]]|\p{RI}{2}", regex.VERSION1
@@ -47,15 +48,12 @@ _PICTOGRAPH: Final = regex.compile(
 
 
 class Spelling(NamedTuple):
-    """``written``: what the text has. ``spelt``: a word, or a key that is compared as a whole.
-    ``start``, ``end``: which tokens of the text, separated by spaces, it stands for."""
+    """``written``: what the text has. ``spelt``: a word, or a key that is compared as a whole."""
 
     written: str
     spelt: str
     kind: Kind
     is_key: bool
-    start: int
-    end: int
 
 
 _Spelt: TypeAlias = tuple[tuple[str, Kind, bool], ...]  # of each its word or key, and which it is
@@ -84,7 +82,7 @@ def find_spellings(
         if token is None:
             continue
         for spelt, kind, is_key in token.spelt:
-            yield Spelling(token.core, spelt, kind, is_key, place, place + 1)
+            yield Spelling(token.core, spelt, kind, is_key)
         if token.name in stop_words:
             yield from _name_stop_word(tokens, place, token, stop_words, is_query=is_query)
         if token.number:
@@ -99,17 +97,12 @@ def find_spellings(
 
 def list_stop_words(text: str) -> Iterator[Spelling]:
     """All words of a query that has no others, and each with the one before it."""
-    last = ""
-    for place, token in enumerate(text.split()):
-        core = token.strip(EDGES)
-        name = core.lower()
-        if name:
-            yield Spelling(core, name, "name", True, place, place + 1)
-            yield Spelling(core, name.upper(), "part", True, place, place + 1)
-        if last and name:
-            written = f"{last} {name}"
-            yield Spelling(written, written, "name", True, place - 1, place + 1)
-        last = name
+    names = [core.lower() for token in text.split() if (core := token.strip(EDGES))]
+    for name in names:
+        yield Spelling(name, name, "name", True)
+        yield Spelling(name, name.upper(), "part", True)
+    for written in map(" ".join, pairwise(names)):
+        yield Spelling(written, written, "name", True)
 
 
 def _name_stop_word(
@@ -124,42 +117,32 @@ def _name_stop_word(
     of a sentence or before a comma, and may be one at the beginning of a line."""
     before, after = tokens[place - 1 : place], tokens[place + 1 : place + 2]
     spelt = token.name
-    kind: Kind | None = "name"
+    kind: Kind = "name"
     if token.core.isupper() and len(token.core) > 1:
         neighbours = [each for each in (*before, *after) if each.isalpha()]
         if neighbours and all(each.isupper() for each in neighbours) and not is_query:
             return
         spelt = spelt.upper()
     elif (not before or before[0][-1] in _SENTENCE_ENDS) and tokens[place][-1] not in ',"”»':
-        kind = "part" if before in ([], ["."]) and not is_query else None
-    if kind is None:
-        return
-    yield Spelling(token.core, spelt, kind, True, place, place + 1)
+        if is_query or before not in ([], ["."]):
+            return
+        kind = "part"
+    yield Spelling(token.core, spelt, kind, True)
     if is_query:
-        yield Spelling(token.core, spelt.swapcase(), "part", True, place, place + 1)
+        yield Spelling(token.core, spelt.swapcase(), "part", True)
     if before and (first := before[0].strip(EDGES).lower()) in stop_words:
         written = f"{first} {token.name}"
-        yield Spelling(written, written, "name", True, place - 1, place + 1)
+        yield Spelling(written, written, "name", True)
 
 
 def _find_runs(tokens: Sequence[str], stop_words: Collection[str]) -> Iterator[Spelling]:
     """The words of "to be or not to be"."""
-    if not stop_words:
-        return
     flags = bytes([token in stop_words for token in tokens])
-    start = flags.find(_RUN)
-    while start >= 0:
-        end = flags.find(b"\0", start)
-        end = len(tokens) if end < 0 else end
-        if start and tokens[start - 1].lower() in stop_words:
-            start -= 1  # it begins the sentence
-        for place in range(start, end):
-            core = tokens[place].strip(EDGES)
-            yield Spelling(core, core.lower(), "part", True, place, place + 1)
-        start = flags.find(_RUN, end)
-
-
-_RUN: Final = b"\1" * MIN_STOP_WORDS
+    for run in _RUN.finditer(flags):
+        start = max(0, run.start() - 1)  # a capital may begin it
+        for core in (token.strip(EDGES) for token in tokens[start : run.end()]):
+            if core.lower() in stop_words:
+                yield Spelling(core, core.lower(), "part", True)
 
 
 def _join_number(tokens: Sequence[str], place: int, number: str) -> Iterator[Spelling]:
@@ -170,20 +153,16 @@ def _join_number(tokens: Sequence[str], place: int, number: str) -> Iterator[Spe
     core = tokens[place].strip(EDGES)
     unit = following[0].strip(EDGES)
     if amount := _measure(number, unit):
-        yield Spelling(f"{core} {unit}", amount, "value", True, place, place + 2)
+        yield Spelling(f"{core} {unit}", amount, "value", True)
         if number.isdigit() and len(unit) <= 4:
-            yield Spelling(f"{core} {unit}", number + unit, "same", False, place, place + 2)
+            yield Spelling(f"{core} {unit}", number + unit, "same", False)
     elif core.isdigit() and len(core) <= 3 and core[0] != "0":
         end = place + 1
-        while end < min(place + 5, len(tokens)) and _is_group(tokens[end].strip(EDGES)):
+        while end < min(place + 5, len(tokens)) and _GROUP.fullmatch(tokens[end].strip(EDGES)):
             end += 1
-        if end > place + 1 and not (place and _is_group(tokens[place - 1].strip(EDGES))):
+        if end > place + 1 and not (place and _GROUP.fullmatch(tokens[place - 1])):
             written = " ".join(tokens[place:end]).strip(EDGES)
-            yield Spelling(written, re.sub(r"\W", "", written), "same", False, place, end)
-
-
-def _is_group(core: str) -> bool:
-    return len(core) == 3 and core.isdigit()
+            yield Spelling(written, re.sub(r"\W", "", written), "same", False)
 
 
 def _join_digits(tokens: Sequence[str], place: int, code: str) -> Iterator[Spelling]:
@@ -193,13 +172,13 @@ def _join_digits(tokens: Sequence[str], place: int, code: str) -> Iterator[Spell
         core = tokens[end].strip(EDGES)
         written = " ".join((*tokens[place:end], core)).strip(EDGES)
         if end == place + 1 and (version := _VERSION.fullmatch(core)) and not version[1]:
-            yield Spelling(written, (joined + version[2]).lower(), "same", True, place, end + 1)
+            yield Spelling(written, (joined + version[2]).lower(), "same", True)
         if not core.isdigit():
             if len(core) == 1 and core.isupper() and joined[-1].isdigit():
-                yield Spelling(written, joined + core, "same", False, place, end + 1)
+                yield Spelling(written, joined + core, "same", False)
             break
         joined += core
-        yield Spelling(written, joined, "same", False, place, end + 1)
+        yield Spelling(written, joined, "same", False)
         if core != tokens[end]:
             break
 
@@ -214,9 +193,9 @@ def _join_neighbours(tokens: Sequence[str], stop_words: Collection[str]) -> Iter
             yield from _join_digits(tokens, place, core)
         elif following not in stop_words or place + 2 == len(cores):
             written = f"{core} {following}"
-            yield Spelling(written, core + following, "same", False, place, place + 2)
+            yield Spelling(written, core + following, "same", False)
     if len(cores) > 2 and cores == tokens and all(map(str.isalpha, cores)):
-        yield Spelling(" ".join(cores), "".join(cores), "same", False, 0, len(cores))
+        yield Spelling(" ".join(cores), "".join(cores), "same", False)
 
 
 @lru_cache(maxsize=1 << 16)

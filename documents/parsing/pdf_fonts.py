@@ -92,9 +92,7 @@ def _part_texts(
     """The text objects in fonts whose letters are wrong, the others, and how many letters the
     former have."""
     texts = {
-        address(each.handle): each
-        for each in list_objects(page)
-        if each.kind == pdfium.FPDF_PAGEOBJ_TEXT
+        each.address: each for each in list_objects(page) if each.kind == pdfium.FPDF_PAGEOBJ_TEXT
     }
     fonts: defaultdict[int | None, list[tuple[PageObject, list[tuple[int, str]]]]]
     fonts = defaultdict(list)

@@ -23,10 +23,12 @@ from documents.parsing.document import UnseenText
 from documents.parsing.pdf_objects import (
     Bounds,
     PageObject,
-    address,
     group_chars,
     list_objects,
+    list_places,
     read_box,
+    read_fill,
+    read_mode,
     read_size,
     remove_objects,
     write_text,
@@ -91,7 +93,7 @@ def remove_unseen(
         text_page = page.get_textpage()
         chars = group_chars(text_page)
         words = [
-            list(_split_words(page, text_page, chars.get(address(each.text.handle), [])))
+            list(_split_words(page, text_page, chars.get(each.text.address, [])))
             for each in suspects
         ]
         changed, without = _draw_differences(page, [each.text for each in suspects])
@@ -164,12 +166,14 @@ def _find_suspects(
     patterns: list[Bounds] = []  # and pictures, whose colours are not known
     cover_colours = {_WHITE}
     is_unlike: dict[bytes, bool] = {}  # whether a colour of texts is unlike those of all covers
-    channels = (ctypes.c_uint * 4)()
+    channels = ctypes.create_string_buffer(16)
     arguments = [ctypes.c_uint.from_buffer(channels, 4 * each) for each in range(4)]
-    read_mode, read_colour = pdfium.FPDFTextObj_GetTextRenderMode, pdfium.FPDFPageObj_GetFillColor
+    places = list_places(channels)
+    text_kind, stroke_mode = pdfium.FPDF_PAGEOBJ_TEXT, pdfium.FPDF_TEXTRENDERMODE_STROKE
     for each in list_objects(page):
-        bounds = left, bottom, right, top = each.bounds
-        if each.kind != pdfium.FPDF_PAGEOBJ_TEXT:
+        place, kind, bounds, _, _ = each
+        left, bottom, right, top = bounds
+        if kind != text_kind:
             if each.kind == pdfium.FPDF_PAGEOBJ_IMAGE:
                 pictures.append(bounds)
             is_thin = right - left <= MIN_THICKNESS or top - bottom <= MIN_THICKNESS
@@ -181,7 +185,7 @@ def _find_suspects(
                 if read is None:
                     continue
                 if read(each.handle, *arguments):
-                    cover_colour = bytes(channels)
+                    cover_colour = channels.raw
             covers.append((bounds, cover_colour))
             if cover_colour is None:
                 patterns.append(bounds)
@@ -194,15 +198,15 @@ def _find_suspects(
             continue
         if left >= right or bottom >= top:
             continue  # spaces
-        mode = read_mode(each.handle)
-        if mode == pdfium.FPDF_TEXTRENDERMODE_STROKE:
+        mode = read_mode(place)
+        if mode == stroke_mode:
             pdfium.FPDFPageObj_GetStrokeColor(each.handle, *arguments)
         else:
-            read_colour(each.handle, *arguments)
-        colour = bytes(channels)
+            read_fill(place, *places)
+        colour = channels.raw
         if colour not in is_unlike:
             is_unlike[colour] = not any(_are_similar(colour, other) for other in cover_colours)
-        if mode in _CLEAR_MODES or not channels[3]:
+        if mode in _CLEAR_MODES or not colour[12]:
             suspects[len(texts)] = _Suspect(each, "invisible")
         elif top - bottom < min_size and read_size(each) < min_size:
             suspects[len(texts)] = _Suspect(each, "tiny")
@@ -244,8 +248,11 @@ def _add_lines(lines: list[_Line], texts: Sequence[PageObject]) -> None:
     for at in range(line.end if line else 0, len(texts)):
         left, bottom, right, top = texts[at].bounds
         if line and line.bottom < top and bottom < line.top:
-            line.left, line.right = min(line.left, left), max(line.right, right)
-            line.bottom, line.top = min(line.bottom, bottom), max(line.top, top)
+            # Without ``min`` and ``max``, as this runs for each letter.
+            line.left = left if left < line.left else line.left
+            line.right = right if right > line.right else line.right
+            line.bottom = bottom if bottom < line.bottom else line.bottom
+            line.top = top if top > line.top else line.top
             line.end = at + 1
         else:
             line = _Line(left, bottom, right, top, at, at + 1)
@@ -341,8 +348,8 @@ def _read_extremes(picture: Image.Image, box: Box) -> tuple[int, int]:
     bottom = min(height, max(top + 1, round(box.bottom * height)))
     if left >= right or top >= bottom:
         return 0, 0
-    levels = picture.crop((left, top, right, bottom)).tobytes()
-    return min(levels), max(levels)
+    extremes: Any = picture.crop((left, top, right, bottom)).getextrema()
+    return extremes
 
 
 def _is_scan(

@@ -17,8 +17,7 @@ FILES: Final = {"float32": "model.onnx", "int8": "model-int8.onnx"}  # by precis
 PACKAGE: Final = "strata_rag_weights"
 HASHES: Final = "sha256.json"
 INSTALL: Final = (
-    "pip install --force-reinstall strata-rag-weights, or in a clone: "
-    ".venv/bin/python weights/make_model.py"
+    "pip install --force-reinstall strata-rag-weights, or in a clone: rm .venv/.base, then make run"
 )
 
 

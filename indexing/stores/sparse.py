@@ -157,7 +157,7 @@ class Bm25Encoder:
         text = spell_signs(text)
         text, readings = spell_numbers(text, self._language, is_query=is_query)
         spellings = list(find_spellings(text, self._stop_words, is_query=is_query))
-        spellings += [Spelling(*each[:2], "part", each.is_key, 0, 0) for each in readings]
+        spellings += [Spelling(each.written, each.spelt, "part", each.is_key) for each in readings]
         return text, spellings
 
     def _find_words(self, plain: str) -> list[int]:

@@ -1,7 +1,6 @@
 """Reads and checks the parameters of searches."""
 
 import math
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from django.http import QueryDict
@@ -176,24 +175,42 @@ class VectorField(serializers.Field):
         return read_vector(data)
 
 
-def split_text_conditions(
-    filter: Mapping[str, Any],
-) -> tuple[dict[str, Any], dict[str, list[str]]]:
-    """Take the words of the passage itself (``text``, also in ``not``) out of a filter, as ``must``
-    and ``must_not``. Raises ``InvalidInput``: the words are no text."""
-    rest, conditions = dict(filter), dict[str, list[str]]()
+def split_text_conditions(filter: Any, path: str = "filter") -> tuple[Any, dict[str, list[str]]]:
+    """Take the words of the passage itself (``text``, also in ``not`` and ``all_of``) out of a
+    filter, as ``must`` and ``must_not``. Raises ``InvalidInput``: the words are no text."""
+    conditions: dict[str, list[str]] = {"must": [], "must_not": []}
+    if not isinstance(filter, dict):  # the search says what is wrong with it
+        return filter, conditions
+    rest = dict(filter)
     if "text" in rest:
-        conditions["must"] = [_read_text(rest.pop("text"), "filter.text")]
+        conditions["must"] = _read_texts(rest.pop("text"), f"{path}.text")
     negated = rest.get("not")
     if isinstance(negated, dict) and negated.keys() == {"text"}:
-        conditions["must_not"] = [_read_text(rest.pop("not")["text"], "filter.not.text")]
+        conditions["must_not"] = _read_texts(
+            rest.pop("not")["text"], f"{path}.not.text", is_list=True
+        )
+    if isinstance(parts := rest.get("all_of"), list):
+        split = [
+            split_text_conditions(part, f"{path}.all_of.{number}")
+            for number, part in enumerate(parts)
+        ]
+        rest["all_of"] = [
+            kept for (kept, _), given in zip(split, parts, strict=True) if kept or not given
+        ]
+        if parts and not rest["all_of"]:
+            del rest["all_of"]
+        for _, found in split:
+            for name, texts in found.items():
+                conditions[name] += texts
     return rest, conditions
 
 
-def _read_text(value: Any, path: str) -> str:
-    if not isinstance(value, str):
+def _read_texts(value: Any, path: str, *, is_list: bool = False) -> list[str]:
+    """Several words of which none may be there can be a list."""
+    texts = value if isinstance(value, list) and is_list else [value]
+    if not all(isinstance(each, str) for each in texts):
         raise InvalidInput("The words of a passage must be a string.", field=path)
-    return value
+    return texts
 
 
 def join_alias(attrs: dict[str, Any], name: str, alias: str) -> None:
@@ -250,10 +267,11 @@ class ConditionsSerializer(StrictSerializer):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         attrs = super().validate(attrs)
-        if isinstance(attrs.get("filter"), dict):
+        if "filter" in attrs:
             attrs["filter"], conditions = split_text_conditions(attrs["filter"])
             for name, texts in conditions.items():
-                attrs[name] = [*attrs.get(name, ()), *texts]
+                if texts:
+                    attrs[name] = [*attrs.get(name, ()), *texts]
         return attrs
 
 

@@ -529,6 +529,17 @@ class TestFilters:
 
         assert self.titles(filtered, 2) == {"Parsing in 1816", "Parsing in 1821"}
 
+    def test_offer_what_has_no_value(self, filtered: "Page") -> None:
+        button = filtered.locator("[data-facet=venue] button")
+        assert button.inner_text() == "no value 3"
+
+        button.click()
+        filtered.locator("[data-facet=venue] [aria-pressed=true]").wait_for()
+        filtered.reload()
+
+        assert len(self.titles(filtered, 3)) == 3
+        assert filtered.inner_text("#filters-title") == "Filter (1)"
+
     def test_are_cleared_with_another_index(self, filtered: "Page") -> None:
         filtered.fill("#field-year-lte", "1818")
         filtered.press("#field-year-lte", "Tab")

@@ -604,7 +604,7 @@ class TestList:
         for number in range(10):
             give(api, text=f"Text {number}.")
 
-        with django_assert_num_queries(9) as queries:
+        with django_assert_num_queries(7) as queries:
             api.get(ARTIFACTS)
 
         assert not any('"text"' in query["sql"] for query in queries.captured_queries)

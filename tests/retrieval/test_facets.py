@@ -9,7 +9,7 @@ from documents.services import TextContent, remove_artifact, replace_content, up
 from indexing.models import IndexedDocument
 from retrieval.facets import count_field_values
 from tests.factories import declare_synonyms, give, sync
-from tests.written import make_build
+from tests.written import make_build, question
 
 pytestmark = pytest.mark.django_db
 
@@ -86,6 +86,25 @@ class TestCountFieldValues:
         assert count_documents({"board": "works"})["board"] == {"harbour": 1, "works": 2, None: 0}
         assert count_documents({"topics": None})["year"] == {2024: 1, None: 0}
         assert count_documents(grant=Grant(groups=frozenset()))["note"] == {None: 2}
+
+    def test_counts_documents_by_what_was_found_in_their_passages(self, store, embedder):
+        build = make_build("minutes", metadata=FIELDS, questions={}, chunks={"embed": False})
+        given = [give("The chain was replaced.", index="minutes", title=title) for title in "ab"]
+        question(build, given[0], count=3, fields={"topics": ["chains", "buoys"]})
+        question(build, given[1], count=1)
+        sync(build, *given)
+
+        assert count()["topics"] == {"chains": 3, "buoys": 3}
+        assert count_documents()["topics"] == {"chains": 1, "buoys": 1, None: 1}
+        assert count_documents()["year"] == {None: 2}
+
+    def test_takes_an_empty_text_for_no_value(self, minutes):
+        build, given = minutes
+        update_artifact(given[2].pk, metadata={"topics": [""]})
+        sync(build, *given)
+
+        assert count()["topics"] == {"chains": 2, "buoys": 1}
+        assert count_documents()["topics"][None] == 1
 
     def test_shows_the_most_frequent_values(self, minutes):
         assert count(limit=1)["topics"] == {"chains": 2}

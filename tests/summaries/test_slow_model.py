@@ -14,7 +14,7 @@ from documents.index_catalog import get_catalog
 from documents.models import Artifact
 from documents.serializers import render_artifacts
 from indexing.management import waiting
-from indexing.services import set_build_problem
+from indexing.services import plan_nodes, set_build_problem
 from language_models import calls
 from language_models.exceptions import (
     LanguageModelSilent,
@@ -140,7 +140,7 @@ class TestACall:
 class TestADocument:
     def write(self, build) -> None:
         artifact = give(index="wide")
-        services.plan_written_texts(artifact.pk, build)
+        plan_nodes(artifact.pk, build)
 
     def write_batch(self, build) -> str:
         """Return the problem of the build."""
