@@ -20,9 +20,10 @@ from text.question_languages import (
     is_latin,
     name_languages,
 )
+from text.units import UNITS
 
 OTHER_LANGUAGE_WEIGHT: Final = 0.1  # of vectors: names and borrowed words are still read
-_CODE: Final = re.compile(r"\s*\S*\d\S*\s*")  # one word with a digit, such as P01234
+_DIGIT: Final = re.compile(r"\d")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +40,24 @@ BOTH_READ: Final = QueryWeights()
 
 def weigh_rankings(spec: IndexSpec, model: EmbeddingSpec, query: str, grant: Grant) -> QueryWeights:
     """At most one of the rankings counts for less: words are weighed only where the model reads
-    many languages. For a code, the texts that hold it come first."""
-    if _CODE.fullmatch(query):
+    many languages. For a code or a quantity, the texts that hold it come first."""
+    if _is_code(query):
         return QueryWeights(dense=OTHER_LANGUAGE_WEIGHT)
     languages = get_model_languages(model)
     if languages:
         return _weigh_dense(model, languages, query)
     return _weigh_sparse(spec.name, query, grant)
+
+
+def _is_code(query: str) -> bool:
+    """Whether a query is one word with a digit, such as P01234, perhaps after capitals or before a
+    unit: LH 454, 0.5 kg."""
+    words = query.split()
+    if len(words) > 1 and words[-1].lower() in UNITS:
+        words.pop()
+    if len(words) == 2 and words[0].isupper():
+        words.pop(0)
+    return len(words) == 1 and _DIGIT.search(words[0]) is not None
 
 
 def _weigh_dense(model: EmbeddingSpec, languages: Collection[str], query: str) -> QueryWeights:

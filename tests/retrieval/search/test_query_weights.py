@@ -40,6 +40,14 @@ class TestAnEnglishModel:
     def test_counts_in_full_for_a_query_that_it_reads(self, query):
         assert weigh(query) == BOTH_READ
 
+    @pytest.mark.parametrize("query", ["P01234", "LH 454", "0.5 kg", "16 GB", "RX 7 mm"])
+    def test_counts_little_for_a_code_or_a_quantity(self, query):
+        assert weigh(query).dense == OTHER_LANGUAGE_WEIGHT
+
+    @pytest.mark.parametrize("query", ["vitamin B12", "lamp 454", "0.5 kg of salt", "LH lamp"])
+    def test_counts_in_full_for_other_words(self, query):
+        assert weigh(query) == BOTH_READ
+
     @pytest.mark.parametrize(
         "query", ["كم نقطة تخلى عنها الدفاع؟", "花岗岩是什么", "Что такое гранит?"]
     )
