@@ -59,6 +59,9 @@ _TEXT_WEIGHTS: Final[Mapping[Kind, float]] = {
 _QUERY_WEIGHTS: Final[Mapping[Kind, float]] = {
     "name": 1.0, "value": 1.0, "same": 0.75, "part": 0.25,
 }  # fmt: skip
+# A query of a few words that has a quantity asks for it: 500 g is 0.5 kg, and 500 ml is not.
+_SHORT_QUERY: Final = 3
+_SHORT_QUERY_WEIGHTS: Final = {**_QUERY_WEIGHTS, "value": 2.0}
 
 
 class Term(NamedTuple):
@@ -105,13 +108,15 @@ class Bm25Encoder:
         return [self.encode_document(text) for text in texts]
 
     def encode_query(self, text: str) -> SparseVector:
-        """Each distinct term once, its words with weight 1, other spellings of them with less. A
+        """Each distinct term once: words with weight 1, other spellings by their own weights. A
         year after letters is also a term of its own: texts write FY2018 and FY18 as "fiscal year
         2018", or head a column with 2018."""
         words, spellings = self._read_query(text)
         if not words and self._rules > 2:
             spellings += list_stop_words(text)
-        return self._add(dict.fromkeys(words, 1.0), spellings, _QUERY_WEIGHTS)
+        is_short = len(text.split()) <= _SHORT_QUERY
+        weights = _SHORT_QUERY_WEIGHTS if is_short else _QUERY_WEIGHTS
+        return self._add(dict.fromkeys(words, 1.0), spellings, weights)
 
     def find_words(self, text: str) -> frozenset[int]:
         """The terms of ``encode_query`` that are the words as they are written, with stop words in

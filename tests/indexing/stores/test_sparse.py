@@ -250,6 +250,7 @@ class TestOtherSpellings:
             (["a dose of 40mg", "a dose of 40 mg"], "40mg"),
             (["weighs 0.5 kg", "weighs 500 g", "weighs 5 kg"], "0.5 kg"),
             (["It costs 4,120,300", "It costs 4120300"], "4,120,300"),
+            (["weighs 500 g", "weighs 5 kg", "a ton has 1000 kg"], "0.5 kg"),
             (["The OR is clean", "To be or not to be, that is it"], "OR"),
             (["Written in C", "Written in C++", "Written in C#"], "written in C"),
             (["Written in C#", "Written in C"], "C#"),
