@@ -104,15 +104,13 @@ def find_hits(question: AskRequest) -> PipelineHits:
 
 def _read_syntax(question: AskRequest) -> AskRequest:
     """Read what is typed in the question beside its words. It holds for all wordings."""
-    options = SearchOptions(
-        must=question.must,
-        must_not=question.must_not,
-        phrases=question.phrases,
-        reads_syntax=True,
-    )
+    given = {name: getattr(question, name) for name in ("must", "must_not", "phrases")}
+    options = SearchOptions(reads_syntax=True, **given)
     builds = find_builds([question.index], question.grant).values()
     read = read_search(question.query, options, builds)
-    return replace(question, query=read.text, notes=read.notes, read=replace(read, notes=()))
+    return replace(
+        question, query=read.question or read.text, notes=read.notes, read=replace(read, notes=())
+    )
 
 
 # --- Inputs ----------------------------------------------------------------------------------

@@ -104,7 +104,8 @@ class ReadQuery:
     """A query as it is searched. ``conditions`` hold for every hit. ``typed`` are those of the
     query's own quotation marks, plus signs and ORs; where no passage meets them, they are given up.
     ``filter``: of its fields, in the API's syntax. ``words``: what a request requires beside its
-    query, which is searched by words, too. ``notes``: what was taken as text."""
+    query, which is searched by words, too. ``notes``: what was taken as text. ``question``: the
+    text with its quotation marks, in which nothing is read as a filter."""
 
     text: str
     conditions: Conditions = Conditions()
@@ -112,6 +113,7 @@ class ReadQuery:
     filter: Mapping[str, Any] = field(default_factory=dict)
     words: str = ""
     notes: tuple[str, ...] = ()
+    question: str = ""
 
     @property
     def all_conditions(self) -> Conditions:
@@ -165,6 +167,7 @@ class _Piece:
     is_required: bool = False
     is_or: bool = False
     field: str = ""  # of which this was a value
+    quoted: str = ""  # a phrase with its quotation marks
 
 
 @dataclass(slots=True)
@@ -209,6 +212,7 @@ class _Reader:
             tuple(dict.fromkeys(required)),
             {"all_of": filters} if filters else {},
             notes=tuple(dict.fromkeys(self.notes)),
+            question=" ".join(filter(None, (each.quoted or each.text for each in self.pieces))),
         )
 
     def _take_as_text(self, shown: str, reason: str) -> None:
@@ -225,7 +229,8 @@ class _Reader:
             self.excluded.append(words)
         else:
             text = f"{name}: {quoted.strip()}" if name else quoted.strip()
-            self.pieces.append(_Piece(shown, text, words, is_required=True))
+            quoted = shown.removeprefix("+")
+            self.pieces.append(_Piece(shown, text, words, is_required=True, quoted=quoted))
 
     def _read_term(self, term: str, start: int) -> None:
         is_first = start == 0 or self.query[start - 1].isspace()

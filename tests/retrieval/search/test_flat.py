@@ -174,11 +174,11 @@ class TestSearchChunks:
         assert [hit.score for hit in answer.hits] == [s for s in scores if s >= scores[11]]
 
     def test_ranks_by_similarity_if_the_query_has_no_terms(self, notes):
-        answer = ask("the", limit=3)  # a stop word
+        answer = ask("?!", limit=3)
 
         assert len(answer.hits) == 3
         assert answer.hits[0].score == pytest.approx(1 / 61)
-        assert ask("the", mode=Mode.SPARSE).hits == []
+        assert ask("?!", mode=Mode.SPARSE).hits == []
 
     def test_answers_the_same_twice(self, notes):
         assert ids(ask()) == ids(ask())

@@ -124,6 +124,13 @@ def test_the_value_of_a_declared_field_is_a_filter(query, text, filter):
     assert not found.notes
 
 
+def test_a_question_keeps_its_quotation_marks():
+    found = read('papers on +"life since 2019" -acl OR talks')
+
+    assert found.text == "papers on life since 2019 talks"
+    assert found.question == 'papers on "life since 2019" talks'
+
+
 @pytest.mark.parametrize(
     ("query", "note"),
     [

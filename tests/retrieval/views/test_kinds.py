@@ -330,7 +330,7 @@ class TestHierarchicalSearchView:
         answer = client.get(HIERARCHICAL, parameters).json()
 
         chunks = answer["artifacts"][0]["pages"][0]["supporting_chunks"]
-        assert {"dense", "sparse", "fusion"} == chunks[0]["explain"].keys()
+        assert {"dense", "sparse", "fusion", "words"} == chunks[0]["explain"].keys()
 
     def test_names_the_index_of_each_artifact_of_several_indexes(self, client, notes):
         make_build("empty", **ALL_KINDS)
