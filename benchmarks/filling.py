@@ -9,10 +9,13 @@ import os
 import random
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from indexing.spec import EmbeddingSpec
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.embedded")
 
@@ -25,12 +28,12 @@ VOCABULARY = 20_000  # words
 class RandomEmbedder:
     """Returns random unit vectors, for benchmarks that do not depend on what vectors mean."""
 
-    def __init__(self, dimension: int) -> None:
-        self._dimension = dimension
+    def __init__(self, spec: "EmbeddingSpec") -> None:
+        self.spec = spec
         self._random = np.random.default_rng(20)
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        vectors = self._random.standard_normal((len(texts), self._dimension), dtype=np.float32)
+        vectors = self._random.standard_normal((len(texts), self.spec.dimension), dtype=np.float32)
         lengths: NDArray[np.float32] = np.linalg.norm(vectors, axis=1, keepdims=True)
         return vectors / lengths
 
@@ -56,7 +59,7 @@ def fill_index(
 
     load_specs()
     build = IndexBuild.objects.live().get(index=index)
-    embedder: Any = RandomEmbedder(build.spec.embedding.dimension)
+    embedder: Any = RandomEmbedder(build.spec.embedding)
     embedding.get_embedder = lambda spec: embedder
     words = random.Random(7)
     count = number = 0

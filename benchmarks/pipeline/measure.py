@@ -21,10 +21,11 @@ from benchmarks.filling import RandomEmbedder, generate_text
 from benchmarks.raw import build_raw_query, time_raw_indexing
 from tests.serving import ROOT, Service
 
-KEPT = Path(__file__).with_name("kept.json")  # medians of ratios to the raw loop
-MOST = 1.10  # of a kept figure; above it, the check fails
+KEPT = Path(__file__).with_name("kept.json")  # ratios to the raw loop
+# Of a kept figure; above it, the check fails. Two runs on a busy machine differ by a twentieth in
+# indexing, and by a fifth in searching.
+MOST = {"indexing": 1.10, "searching": 1.25}
 COLLECTION = "plain.page_embeddings.1"
-DIMENSION = 384
 SMALL_CHUNKS = 3
 SERVED_SECONDS = 900
 SPECS = {"plain": "", "deck": "page_summaries: true\n"}
@@ -47,7 +48,8 @@ class Sizes:
 
 
 WHOLE = Sizes(small=400, large=20, batch=5_000, summarised=100, searches=300)
-CHECKED = Sizes(small=100, large=5, batch=400, summarised=30, searches=100)
+# Without small documents in requests of their own: how many share a batch depends on the disk.
+CHECKED = Sizes(small=0, large=4, batch=200, summarised=20, searches=60)
 
 
 class _Served(Service):
@@ -98,7 +100,7 @@ def _make_workloads(sizes: Sizes) -> list[dict[str, Any]]:
         return {"name": name, "form": form, "index": index, "documents": documents}
 
     queries = [" ".join(generate_text(words, 1).split()[:6]) for _ in range(sizes.searches)]
-    return [
+    workloads = [
         add(WARM_UP, "file", 5, 2),
         add("small documents", "text", sizes.small, SMALL_CHUNKS),
         add("large documents", "file", sizes.large, 100),
@@ -109,6 +111,7 @@ def _make_workloads(sizes: Sizes) -> list[dict[str, Any]]:
             for name, (search, parameters) in SEARCHES.items()
         ),
     ]
+    return [each for each in workloads if each.get("documents", each.get("queries"))]
 
 
 @contextmanager
@@ -145,9 +148,10 @@ def _serve(root: Path, folder: Path, workloads: Sequence[dict[str, Any]]) -> lis
 
 def _measure_raw(folder: Path, workloads: Sequence[dict[str, Any]]) -> Parts:
     """Processor ms of the raw loops: to write a chunk, and to search the points just written."""
+    from indexing.spec import EmbeddingSpec
     from indexing.stores.embedded import EmbeddedStore
 
-    embedder, words = RandomEmbedder(DIMENSION), random.Random(7)
+    embedder, words = RandomEmbedder(EmbeddingSpec()), random.Random(7)
     chunks = [generate_text(words, 1) for _ in range(2_000)]
     started = [
         time_raw_indexing(
@@ -180,14 +184,15 @@ def _print(
     """Print medians, and return the ratios of this checkout to the raw loops."""
     ratios = {}
     for workload, this in runs["this"].items():
-        loop = "searching" if workload in SEARCHES else "indexing"
+        loop = _loop(workload)
         unit = "search" if workload in SEARCHES else "chunk"
         totals = {
             name: [sum(parts.values()) for parts in by_workload[workload]]
             for name, by_workload in runs.items()
         }
         of_raw = [total / each[loop] for total, each in zip(totals["this"], raw, strict=True)]
-        ratios[workload] = round(statistics.median(of_raw), 2)
+        # Other load on the machine only adds time, so the least is nearest to the truth.
+        ratios[workload] = round(min(totals["this"]) / min(each[loop] for each in raw), 2)
         print(f"{workload}: processor ms per {unit} without the model, median of {len(raw)}")
         for part in [*this[0], None]:
             by_name = {
@@ -210,7 +215,15 @@ def _print(
 
 def _check(ratios: dict[str, float]) -> bool:
     kept = json.loads(KEPT.read_text(encoding="utf-8"))
-    slower = {name: each for name, each in ratios.items() if each > MOST * kept[name]}
-    for name, ratio in slower.items():
-        print(f"{name}: {ratio:.2f} times the raw loop, more than {MOST} x {kept[name]:.2f}.")
-    return not slower
+    is_kept = True
+    for name, ratio in ratios.items():
+        most = MOST[_loop(name)]
+        if ratio > most * kept[name]:
+            is_kept = False
+            print(f"{name}: {ratio:.2f} times the raw loop, more than {most} x {kept[name]:.2f}.")
+    return is_kept
+
+
+def _loop(workload: str) -> str:
+    """The raw loop that a workload is compared with."""
+    return "searching" if workload in SEARCHES else "indexing"

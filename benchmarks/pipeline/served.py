@@ -3,7 +3,8 @@ the workloads from a thread, and writes the processor seconds of each part of th
 
 Parts are timed by the processor time of their thread, each without the parts inside it. Time of
 threads that are not Python's, such as the engine's, and of child processes, which read files, is a
-part of its own, and all other time of the process is the last part.
+part of its own, and all other time of the process is the last part. Periodic tasks and what stands
+for the model are left out.
 """
 
 import functools
@@ -31,6 +32,8 @@ from tests.serving import KEY
 MODEL = "model"  # what stands for it is not counted
 NATIVE = "engine threads"
 CHILDREN = "child processes"
+UPKEEP = "upkeep"  # periodic tasks, which run whenever their minute comes
+INDEXING_TASKS = ("plan_build", "sync_nodes", "parse_artifact")
 ADDING = {
     "receiving": ["config.request_handling._call_django", "documents.batches.add_batch"],
     "reading": ["documents.reading.parse_artifact"],
@@ -139,16 +142,21 @@ def _replace_everywhere(function: Any, other: Any) -> None:
 
 
 def _instrument() -> None:
+    from celery import current_app
+
     from indexing import embedding
     from retrieval.all_searches import SEARCHES
 
     importlib.import_module("config.urls")  # and by it what is imported late
     for name in ("embed_documents", "embed_queries", "embed_query", "count_tokens"):
         setattr(RandomEmbedder, name, _timed(MODEL, getattr(RandomEmbedder, name)))
-    get_embedder: Any = functools.cache(lambda spec: RandomEmbedder(spec.dimension))
+    get_embedder: Any = functools.cache(RandomEmbedder)
     embedding.get_embedder = get_embedder
     embedding.load_models = lambda specs, seconds: []
     _time_functions()
+    for name, task in current_app.tasks.items():
+        if not name.endswith(INDEXING_TASKS):
+            task.run = _timed(UPKEEP, task.run)
     for name, search in SEARCHES.items():
         SEARCHES[name] = replace(search, render=_timed("rendering", search.render))
 
@@ -188,7 +196,7 @@ def _measure(api: httpx.Client, workload: dict[str, Any]) -> dict[str, Any]:
     elapsed = time.perf_counter() - started
     parts = {name: _seconds[name] for name in (SEARCHING if is_search else ADDING)}
     clocks = {name: seconds - before[name] for name, seconds in _read_clocks().items()}
-    total = clocks.pop("process") - _seconds[MODEL]
+    total = clocks.pop("process") - _seconds[MODEL] - _seconds[UPKEEP]
     parts[list(parts)[-1]] = total - clocks[NATIVE] - sum(parts.values())
     parts |= {name: seconds for name, seconds in clocks.items() if name in parts}
     count = len(workload["queries"]) if is_search else _count_synced() - chunks
