@@ -12,6 +12,11 @@ RUN --mount=type=cache,target=/root/.cache/uv \
         --requirement requirements/production.txt --requirement requirements/s3.txt \
         --requirement requirements/encryption.txt \
         --requirement requirements/traces.txt
+# Languages of scans, as the ends of names of Debian's packages: "eng rus". Without any, no OCR.
+ARG OCR_LANGUAGES=""
+RUN --mount=type=cache,target=/root/.cache/uv \
+    [ -z "$OCR_LANGUAGES" ] || /uv/bin/uv pip install --python /venv/bin/python --require-hashes \
+        --requirement requirements/ocr.txt
 
 FROM build AS model
 COPY weights weights
@@ -57,6 +62,15 @@ ENV PATH=/venv/bin:$PATH \
     STRATA_MODELS_DIR=/models \
     STRATA_STATIC_DIR=/static \
     STRATA_LISTEN=0.0.0.0:8000
+ARG OCR_LANGUAGES=""
+# Debian replaces versions in a release, so that a pinned one could no longer be installed.
+# hadolint ignore=DL3008,SC2046
+RUN if [ -n "$OCR_LANGUAGES" ]; then \
+        apt-get update && \
+        apt-get install --yes --no-install-recommends libtesseract5 \
+            $(printf 'tesseract-ocr-%s ' $OCR_LANGUAGES) && \
+        rm -rf /var/lib/apt/lists/*; \
+    fi
 RUN groupadd --gid 10001 strata && \
     useradd --uid 10001 --gid strata --no-create-home --shell /usr/sbin/nologin strata && \
     install --directory --owner strata --group strata --mode 0700 /data /models

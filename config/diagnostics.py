@@ -14,7 +14,7 @@ from core.apps import list_apps
 from core.exceptions import StrataError
 from documents.models import Artifact
 from documents.parsing import docling_serve, read_confinement
-from documents.partial_reading import IS_PARTIAL
+from documents.partial_reading import IS_PARTIAL, explain_missing_ocr
 from documents.storage import get_storage
 from documents.virus_scan import is_scanner_configured, ping_scanner
 from indexing.embedding import describe_model_availability, describe_sparse_model_availability
@@ -59,8 +59,8 @@ def check_installation() -> Iterator[DiagnosticResult]:
 def check_indexes() -> Iterator[DiagnosticResult]:
     """What blocks builds, and what was not written or cannot be read. Nothing of it if the database
     does not answer, as before the first start; another check reports that."""
-    checks = (_check_builds, _check_partial_documents, _check_texts, _check_text_languages)
-    for check in (*checks, _check_apps):
+    documents = (_check_ocr, _check_partial_documents, _check_texts, _check_text_languages)
+    for check in (_check_builds, *documents, _check_apps):
         try:
             yield from list(check())
         except DatabaseError:
@@ -122,6 +122,16 @@ def _check_builds() -> Iterator[DiagnosticResult]:
             yield DiagnosticResult("index", False, f"{build} is waiting: {build.first_problem}")
     for failure in describe_failures():
         yield DiagnosticResult("index", False, failure, RETRY_FIX)
+
+
+def _check_ocr() -> Iterator[DiagnosticResult]:
+    """Report indexes of which scans cannot be read here. Workers read them, perhaps on another
+    machine, so that is no failure."""
+    for build in IndexBuild.objects.live().readable():
+        languages = build.spec.ocr_languages
+        if languages and (fix := explain_missing_ocr(languages)):
+            detail = f"{build.index_id}: scans cannot be read here; ocr_languages of its spec: "
+            yield DiagnosticResult("ocr", True, f"{detail}{', '.join(languages)}.", fix.strip())
 
 
 def _check_partial_documents() -> Iterator[DiagnosticResult]:

@@ -55,6 +55,9 @@ class IndexCatalog(Protocol):
     def accepts_images(self, index: str) -> bool:
         """Whether the index accepts image files."""
 
+    def ocr_languages(self, index: str) -> Sequence[str]:
+        """The languages of the index's scans; none if its spec does not name them."""
+
     def titles_by_file(self, index: str) -> bool:
         """Whether documents that have been given no title are named by their files."""
 

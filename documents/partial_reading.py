@@ -1,13 +1,16 @@
 """Documents of which a reader has left out a part, and what helps."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from typing import Any
 
 from django.db.models import Q
 
-_OCR = "Install OCR, and read the documents of the index anew: strata apply INDEX --reread."
+from documents.parsing import ocr
+
+# ``add_fixes`` puts before it what must be installed.
+_OCR = "Read the documents of the index anew: strata apply INDEX --reread."
 _EXPORT = "Export or print it to PDF again."
 
 # Code of a warning -> what helps. Of other warnings, the text is complete.
@@ -31,8 +34,24 @@ FIXES = {
 IS_PARTIAL = ~Q(warnings=[]) & reduce(or_, (Q(warnings__icontains=f'"{code}"') for code in FIXES))
 
 
-def add_fixes(warnings: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def add_fixes(
+    warnings: Iterable[Mapping[str, Any]], find_ocr_languages: Callable[[], Sequence[str]]
+) -> list[dict[str, Any]]:
+    """The warnings, each with what helps. ``find_ocr_languages``: finds those of the index."""
+
+    def find_fix(fix: str) -> str:
+        return f"{explain_missing_ocr(find_ocr_languages())}{fix}" if _OCR in fix else fix
+
     return [
-        {**each, "fix": FIXES[each["code"]]} if each["code"] in FIXES else {**each}
+        {**each, "fix": find_fix(FIXES[each["code"]])} if each["code"] in FIXES else {**each}
         for each in warnings
     ]
+
+
+def explain_missing_ocr(languages: Sequence[str]) -> str:
+    """A sentence on what to install, with a space; empty if nothing is missing."""
+    if not (commands := ocr.list_missing(languages)):
+        return ""
+    return (
+        f"Install OCR{' of ' * bool(languages)}{', '.join(languages)}: {' and '.join(commands)}. "
+    )

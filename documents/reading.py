@@ -5,7 +5,7 @@ Nothing here enqueues work; ``signals.py`` does, once a change is committed.
 
 import logging
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -37,6 +37,8 @@ logger = logging.getLogger(__name__)
 
 SET_BY_HAND = "process"  # reader of pages that people could edit; they are not read anew
 WITHOUT_OCR = " without OCR"  # ends the name of a reader that has left out pictures
+IN_LANGUAGES = " in "  # then the languages in which Tesseract has read pictures end the name
+PARTLY_READ = frozenset({"scanned_page", "unreadable_text", "no_text"})  # warnings
 WITH_UNSEEN = " with unseen text"  # is in the name of a reader that has added it to its pages
 MAX_PATH_CHARS = 200  # of a file in a ZIP; the path is part of an external id
 
@@ -94,30 +96,54 @@ def read_original(
             path,
             file_name=artifact.file_name,
             takes_images=get_catalog().accepts_images(artifact.index),
+            ocr_languages=get_catalog().ocr_languages(artifact.index),
             recognised=get_recognised_pages_path(artifact),
             report_page=report_page,
             receive=receive,
         )
 
 
-def name_reader(artifact: Artifact, *, with_unseen: bool | None = None) -> str:
+def name_reader(
+    artifact: Artifact,
+    *,
+    with_unseen: bool | None = None,
+    ocr_languages: Sequence[str] | None = None,
+) -> str:
     """What would read an artifact of these warnings now. It is stored with what it has read.
-    ``with_unseen``: whether for a build that holds unseen text; the live one if left out."""
+    ``with_unseen``: whether for a build that holds unseen text; the live one if left out.
+    ``ocr_languages``: those of the index, to look them up once for many artifacts."""
     reader = describe_reader(artifact.file_name, artifact.media_type)
     codes = {each["code"] for each in artifact.warnings}
     if "hidden_text" in codes:
         if with_unseen is None:
             with_unseen = get_catalog().holds_unseen_text(artifact.index)
         reader += WITH_UNSEEN if with_unseen else ""
-    is_partly_read = artifact.media_type in IMAGE_TYPES or codes & {"scanned_page", "no_text"}
-    return f"{reader}{WITHOUT_OCR}" if is_partly_read and not ocr.is_installed() else reader
+    is_partly_read = artifact.media_type in IMAGE_TYPES or codes & PARTLY_READ
+    is_read_by_ocr = artifact.page_count > 0
+    if not (is_partly_read or is_read_by_ocr):
+        return reader
+    if ocr_languages is None:
+        ocr_languages = get_catalog().ocr_languages(artifact.index)
+    if ocr.list_missing(ocr_languages):
+        return f"{reader}{WITHOUT_OCR}"
+    if is_read_by_ocr and ocr.needs_tesseract(ocr_languages):
+        return f"{reader}{IN_LANGUAGES}{', '.join(ocr_languages)}"[:200]  # the column's length
+    return reader
 
 
-def is_outdated(artifact: Artifact, *, with_unseen: bool | None = None) -> bool:
+def is_outdated(
+    artifact: Artifact,
+    *,
+    with_unseen: bool | None = None,
+    ocr_languages: Sequence[str] | None = None,
+) -> bool:
     """Whether another reader has read an artifact than would read it now. What OCR has read is not
-    outdated where OCR is missing. ``with_unseen``: as of ``name_reader``."""
-    reader = name_reader(artifact, with_unseen=with_unseen)
-    return artifact.reader not in (reader, reader.removesuffix(WITHOUT_OCR))
+    outdated where OCR is missing. ``with_unseen``, ``ocr_languages``: as of ``name_reader``."""
+    reader = name_reader(artifact, with_unseen=with_unseen, ocr_languages=ocr_languages)
+    if not reader.endswith(WITHOUT_OCR):
+        return artifact.reader != reader
+    had_ocr = artifact.reader.partition(IN_LANGUAGES)[0].removesuffix(WITHOUT_OCR)
+    return had_ocr != reader.removesuffix(WITHOUT_OCR)
 
 
 def find_outdated_artifacts(
@@ -128,13 +154,14 @@ def find_outdated_artifacts(
     # A new build sees the later ones, too, so it must compare them with its own.
     later = Reading.objects.filter(artifact=OuterRef("pk"), number__gt=live_reading)
     artifacts = Artifact.objects.filter(index=index, state=Artifact.State.PARSED, has_file=True)
+    ocr_languages = get_catalog().ocr_languages(index)
     rows = artifacts.exclude(reader=SET_BY_HAND).alias(has_later=Exists(later))
     outdated = [
         artifact.pk
         for artifact in rows.filter(has_later=False)
-        .only("file_name", "media_type", "warnings", "reader")
+        .only("file_name", "media_type", "warnings", "reader", "page_count")
         .iterator()
-        if is_outdated(artifact, with_unseen=with_unseen)
+        if is_outdated(artifact, with_unseen=with_unseen, ocr_languages=ocr_languages)
     ]
     return [*outdated, *rows.filter(has_later=True).values_list("pk", flat=True)]
 

@@ -1,6 +1,7 @@
 """Reads the requests of the documents API and renders its answers."""
 
 from collections.abc import Sequence
+from functools import cache, partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -420,6 +421,7 @@ def render_artifacts(
         .annotate(Count("pk"))
     )
     more = read_document_fields(artifacts, grant)
+    find_languages = cache(catalog.ocr_languages)
     rendered = []
     for artifact in artifacts:
         nodes = progress.get(artifact.pk, IndexingProgress())
@@ -446,7 +448,10 @@ def render_artifacts(
                 "revision": artifact.revision,
                 "status": getattr(artifact, "status"),  # noqa: B009  (an annotation)
                 "error": error,
-                "warnings": [*add_fixes(artifact.warnings), *nodes.warnings],
+                "warnings": [
+                    *add_fixes(artifact.warnings, partial(find_languages, artifact.index)),
+                    *nodes.warnings,
+                ],
                 "pages": page_counts.get(artifact.pk, 0),
                 "ocr": {"pages_read": artifact.pages_read, "page_count": artifact.page_count}
                 if artifact.state == Artifact.State.PARSING and artifact.page_count

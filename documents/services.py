@@ -387,7 +387,8 @@ def _may_read_more(artifact: Artifact) -> bool:
     """Whether to parse the same file again: it failed, or OCR can read what was left out."""
     is_scanned_page_left_out = any(each["code"] == "scanned_page" for each in artifact.warnings)
     return artifact.state == Artifact.State.FAILED or (
-        is_scanned_page_left_out and ocr.is_installed()
+        is_scanned_page_left_out
+        and not ocr.list_missing(get_catalog().ocr_languages(artifact.index))
     )
 
 

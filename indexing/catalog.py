@@ -1,6 +1,6 @@
 """Implements the index catalog that the documents app queries: names, metadata rules, status."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -39,6 +39,10 @@ class LedgerIndexCatalog:
     def accepts_images(self, index: str) -> bool:
         build = _live_build(index)
         return build is not None and "image" in build.spec.kinds
+
+    def ocr_languages(self, index: str) -> Sequence[str]:
+        build = _live_build(index)
+        return build.spec.ocr_languages if build else ()
 
     def titles_by_file(self, index: str) -> bool:
         build = _live_build(index)

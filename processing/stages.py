@@ -115,7 +115,11 @@ class FileInspection:
         """
         self.folder.require_unedited(PARSED_FILE_NAME)
         with self._measure_stage("parse") as warnings:
-            parsed = parse_file(self.file_path, file_name=self.manifest.file.name)
+            parsed = parse_file(
+                self.file_path,
+                file_name=self.manifest.file.name,
+                ocr_languages=self.build.spec.ocr_languages,
+            )
             warnings += [f"{warning.detail} [{warning.code}]" for warning in parsed.warnings]
         self.folder.write(PARSED_FILE_NAME, format_pages(parsed.pages))
         self.manifest.document = ManifestDocument(

@@ -18,7 +18,7 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
@@ -27,7 +27,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from documents.exceptions import Unparsable
-from documents.parsing import ocr
+from documents.parsing import ocr, tesseract
 from documents.parsing.added_readers import read_with
 from documents.parsing.confinement import confine
 from documents.parsing.document import (
@@ -58,8 +58,10 @@ def main() -> None:
     reply_fd = os.dup(1)
     os.dup2(2, 1)
     status = _open_own_status()
-    weights = filter(None, [os.environ.get("DOCLING_ARTIFACTS_PATH")])
-    confinement = confine([*sys.argv[1:], *weights])  # before there is a second thread
+    weights = [os.environ.get("DOCLING_ARTIFACTS_PATH"), str(tesseract.find_weights_folder())]
+    confinement = confine(
+        [*sys.argv[1:], *filter(None, weights)]
+    )  # before there is a second thread
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (MAX_LOG_BYTES, MAX_LOG_BYTES))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles Ctrl-C
@@ -117,14 +119,16 @@ def _load_recognised(path: str | None) -> dict[int, ocr.Recognised]:
     return pages
 
 
-def _make_page_reader(known: dict[int, ocr.Recognised], limits: Limits, send: Send) -> PageReader:
+def _make_page_reader(
+    known: dict[int, ocr.Recognised], languages: Sequence[str], limits: Limits, send: Send
+) -> PageReader:
     """Reads each page by OCR with the time limit of a file, and reports it at once, so that it is
     not read again if this process is killed."""
 
     def read_page(index: int, page_count: int, render: Callable[[], "Image"]) -> ocr.Recognised:
         if index not in known:
             _apply_limits(limits)
-            known[index] = ocr.read_picture(render())
+            known[index] = ocr.read_picture(render(), languages)
             page = {"index": index, **known[index]._asdict()}
             send({"recognised": page, "page_count": page_count})
             _apply_limits(limits)
@@ -175,8 +179,9 @@ def _do_task(request: Request, limits: Limits, send: Send) -> Reply:
 
 def _parse(path: Path, request: Request, limits: Limits, send: Send) -> ParsedDocument:
     draft = DocumentDraft(limits, suffix=Path(request["file_name"]).suffix.lower())
-    if ocr.is_installed():
-        draft.ocr = _make_page_reader(_load_recognised(request["recognised"]), limits, send)
+    if request["ocr_languages"] is not None:
+        known = _load_recognised(request["recognised"])
+        draft.ocr = _make_page_reader(known, request["ocr_languages"], limits, send)
     if request["takes_files"]:
         draft.send_file = lambda name, block: send(
             {"file": name, "block": base64.b64encode(block).decode("ascii")}

@@ -31,6 +31,7 @@ _PASSED_ENV_VARS = (
     "LANG",
     "LC_ALL",
     "DOCLING_ARTIFACTS_PATH",
+    "TESSDATA_PREFIX",
 )
 _ROOT = Path(__file__).resolve().parents[2]
 _BYTES_PER_CHAR = 6  # at most, in JSON

@@ -2,12 +2,12 @@
 
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from documents.exceptions import Unparsable
-from documents.parsing import office
+from documents.parsing import ocr, office
 from documents.parsing.added_readers import DOCLING_SERVE, find_added_reader, strip_label
 from documents.parsing.document import (
     FileReceiver,
@@ -26,6 +26,7 @@ def parse_file(
     *,
     file_name: str,
     takes_images: bool = False,
+    ocr_languages: Sequence[str] = (),
     limits: Limits | None = None,
     recognised: Path | None = None,
     receive: FileReceiver | None = None,
@@ -37,6 +38,7 @@ def parse_file(
         path: where the bytes are.
         file_name: the user's name for it; only its suffix is used, to choose the format.
         takes_images: whether pictures are read as well, into one page without text.
+        ocr_languages: of the pictures of text in the file.
         limits: the settings' by default. Each page that OCR reads has the time of a file.
         recognised: keeps each page that OCR reads, so that none is read again after a kill; a file
             in the folder of originals, which the caller deletes.
@@ -56,6 +58,8 @@ def parse_file(
         "task": "parse",
         "file_name": file_name,
         "takes_images": takes_images,
+        # None: OCR of these languages is not installed.
+        "ocr_languages": None if ocr.list_missing(ocr_languages) else list(ocr_languages),
         "recognised": recognised and str(recognised),
         "takes_files": receive is not None,
         "reader": reader,

@@ -88,6 +88,7 @@ def _read_claimed(build: IndexBuild, claim: Claim[IndexedDocument]) -> None:
         )
         if artifact is not None and parsed is not None and is_same:
             with_unseen = build.spec.holds_unseen_text
+            artifact.refresh_from_db(fields=["page_count"])  # OCR has counted them
             artifact.warnings = [warning.as_json() for warning in parsed.warnings]
             artifact.reader = name_reader(artifact, with_unseen=with_unseen)
             add_reading(artifact, parsed.pages, build.reading, with_unseen=with_unseen)
@@ -130,8 +131,11 @@ def _read_original(artifact: Artifact, attempts: int) -> ParsedDocument:
     if attempts > settings.STRATA_MAX_ATTEMPTS:
         raise Unparsable("gave_up", WORKER_DIED)
     # Files in it are documents of their own already.
+    rows = Artifact.objects.filter(pk=artifact.pk)
     return read_original(
-        artifact, receive=None if artifact.part_of_id else lambda name, block: None
+        artifact,
+        report_page=lambda read, all_: rows.update(pages_read=read, page_count=all_),
+        receive=None if artifact.part_of_id else lambda name, block: None,
     )
 
 

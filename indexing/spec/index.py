@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from django.conf import settings
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
-from documents.parsing.ocr import LANGUAGES as OCR_LANGUAGES
+from documents.parsing import ocr
 from indexing.kinds import BUILT_IN_FIELDS, KINDS, RESERVED_FIELDS
 from indexing.providers import PROVIDERS
 from indexing.spec.app_sections import (
@@ -79,7 +79,7 @@ class IndexSpec(AppSections):
     tools: dict[str, ToolSpec] = Field(default_factory=dict)
     identifiers: dict[str, IdentifierSpec] = Field(default_factory=dict)
     keep_days: int | None = Field(None, ge=1, le=36_500)  # null: documents never expire
-    ocr_languages: tuple[str, ...] = ()  # of its scans, so that one that OCR cannot read is refused
+    ocr_languages: tuple[str, ...] = ()  # of its scans
     store: StoreSpec = StoreSpec()
     public: bool = False  # searches need no key; stored in ``Index.is_public``
 
@@ -156,11 +156,12 @@ class IndexSpec(AppSections):
                 f"search.versions_by: {field!r} is not declared under metadata as a field with one "
                 "value"
             )
+        readable = ocr.list_readable(self.ocr_languages)
         for language in self.ocr_languages:
-            if language not in OCR_LANGUAGES:
+            if language not in readable:
                 raise ValueError(
                     f"ocr_languages: OCR has no weights for {language!r}; "
-                    f"allowed here: {', '.join(OCR_LANGUAGES)}"
+                    f"allowed here: {', '.join(readable)}"
                 )
         for name, tool in self.tools.items():
             if not re.fullmatch(r"[a-z][a-z0-9_]{0,62}", name):

@@ -8,7 +8,7 @@ from config.management.commands import doctor
 from documents.models import Artifact
 from indexing.models import IndexBuild
 from indexing.stores.qdrant import QdrantStore
-from tests.factories import give
+from tests.factories import give, load_index
 from tests.qdrant_loopback.calls import Engine
 from tests.qdrant_loopback.server import Loopback
 
@@ -51,6 +51,22 @@ class TestDoctor:
         [found] = diagnostics._check_partial_documents()
 
         assert (found.is_ok, found.detail) == (True, "plain: documents that were read in part: 1.")
+
+    def test_says_of_which_indexes_scans_cannot_be_read(
+        self, build, settings, monkeypatch, tmp_path
+    ):
+        monkeypatch.setenv("TESSDATA_PREFIX", str(tmp_path))
+        assert list(diagnostics._check_ocr()) == []
+        settings.STRATA_SPECS_DIR = tmp_path
+        (tmp_path / "plain.yaml").write_text("ocr_languages: [ru, sr-Latn]\n")
+        load_index("plain")
+
+        [found] = diagnostics._check_ocr()
+
+        assert found.is_ok
+        assert found.detail.startswith("plain: ")
+        assert found.detail.endswith("ru, sr-Latn.")
+        assert "tesseract-ocr-rus tesseract-ocr-srp-latn" in found.fix
 
     def test_distinguishes_its_own_port_from_that_of_another_program(self, live_server):
         ours = doctor._check_port(live_server.thread.port)

@@ -29,7 +29,7 @@ from indexing.services import DocumentPlanner, audit_documents, plan_nodes, read
 from indexing.verification import verify_build
 from retrieval.search.hit_checks import Verdict
 from retrieval.source_context import read_source_context
-from tests.factories import give, original_path, sync
+from tests.factories import give, load_index, original_path, sync
 from tests.rereading import NEW, OLD, NewerReader, add_file, finish
 from tests.retrieval.search.asking import SearchRequest, search_chunks
 from tests.written import make_build
@@ -140,6 +140,32 @@ class TestOutdatedArtifacts:
         monkeypatch.setattr(parsing.ocr, "is_installed", lambda: has_ocr)
 
         assert find_outdated_artifacts("plain", 0) == [scan.pk] * is_outdated
+
+    def test_are_scans_that_tesseract_would_read_in_other_languages(
+        self, documents, specs, monkeypatch
+    ):
+        scan = documents[0]
+        Artifact.objects.filter(pk=scan.pk).update(page_count=3)
+        monkeypatch.setattr(parsing.ocr, "list_missing", lambda languages: [])
+        specs("ocr_languages: [de]\n")
+        load_index("plain")
+        assert find_outdated_artifacts("plain", 0) == []
+
+        specs("ocr_languages: [ru, en]\n")
+        load_index("plain")
+        assert find_outdated_artifacts("plain", 0) == [scan.pk]
+
+        scan.refresh_from_db()
+        scan.reader = reading.name_reader(scan)
+        scan.save()
+        assert scan.reader.endswith(" in ru, en")
+        assert find_outdated_artifacts("plain", 0) == []
+        monkeypatch.setattr(parsing.ocr, "list_missing", lambda languages: ["strata install ocr"])
+        assert find_outdated_artifacts("plain", 0) == []
+        monkeypatch.setattr(parsing.ocr, "list_missing", lambda languages: [])
+        specs("ocr_languages: [el]\n")
+        load_index("plain")
+        assert find_outdated_artifacts("plain", 0) == [scan.pk]
 
 
 class TestApplySpec:

@@ -26,6 +26,9 @@ def draw(*paragraphs: str) -> Image.Image:
     return picture
 
 
+HERON = draw("Herons wait\nfor hours.", "Kingfishers dive\nat once.")
+
+
 def make_scan(*pages: Image.Image | None) -> bytes:
     """A PDF without a text layer; None makes a blank page."""
     stream = io.BytesIO()

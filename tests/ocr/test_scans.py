@@ -19,7 +19,7 @@ from documents.reading import parse_artifact
 from documents.services import add_artifact
 from tests.clients import client_with_key
 from tests.factories import sync
-from tests.ocr.conftest import draw, make_scan
+from tests.ocr.conftest import HERON, draw, make_scan
 from tests.serving import ROOT
 
 READ_A_SCAN = """
@@ -31,7 +31,6 @@ from documents.parsing import parse_file
 scan, pages = map(Path, sys.argv[1:])
 parse_file(scan, file_name="scan.pdf", recognised=pages)
 """
-HERON = draw("Herons wait\nfor hours.", "Kingfishers dive\nat once.")
 EGRET = draw("Egrets follow\nthe cattle.")
 
 
@@ -148,7 +147,7 @@ class TestLanguages:
         languages = {codes.get(name, name) for name in model["supported_langs"]} - words
         languages -= listed_in_error
 
-        assert sorted(languages) == list(ocr.LANGUAGES)
+        assert sorted(languages) == list(ocr.RAPIDOCR_LANGUAGES)
         weights = {each.name for each in (package / "models").iterdir() if "rec" in each.name}
         assert weights == {"PP-OCRv6_rec_small.onnx"}
 
@@ -173,7 +172,7 @@ class TestLanguages:
 
         characters = set(metadata.custom_metadata_map["character"].splitlines())
 
-        assert (set(letters) <= characters) == (code in ocr.LANGUAGES)
+        assert (set(letters) <= characters) == (code in ocr.RAPIDOCR_LANGUAGES)
 
 
 class TestAnImage:

@@ -42,7 +42,7 @@ class TestReadPicture:
     def test_reads_a_long_line_again_of_which_it_is_not_sure(
         self, monkeypatch, confidence, width, text
     ):
-        def engine(picture, *, use_det, use_cls, text_score):
+        def engine(picture, *, use_det, use_cls, use_rec, text_score):
             if not use_det:
                 return SimpleNamespace(txts=("straight",), scores=(0.98,))
             corners = [(10, 10), (10 + width, 12), (10 + width, 30), (10, 28)]
