@@ -58,6 +58,9 @@ _GET_UNICODE = _bind(pdfium.FPDFText_GetUnicode, _AT, ctypes.c_int, result=ctype
 _IS_GENERATED = _bind(pdfium.FPDFText_IsGenerated, _AT, ctypes.c_int)
 read_mode = _bind(pdfium.FPDFTextObj_GetTextRenderMode, _AT)
 read_fill = _bind(pdfium.FPDFPageObj_GetFillColor, *[_AT] * 5)
+count_marks = _bind(pdfium.FPDFPageObj_CountMarks, _AT)
+get_mark = _bind(pdfium.FPDFPageObj_GetMark, _AT, ctypes.c_ulong, result=_AT)
+read_mark_name = _bind(pdfium.FPDFPageObjMark_GetName, _AT, _AT, ctypes.c_ulong, _AT)
 _read_floats = struct.Struct("4f").unpack
 
 

@@ -23,11 +23,14 @@ from documents.parsing.document import UnseenText
 from documents.parsing.pdf_objects import (
     Bounds,
     PageObject,
+    count_marks,
+    get_mark,
     group_chars,
     list_objects,
     list_places,
     read_box,
     read_fill,
+    read_mark_name,
     read_mode,
     read_size,
     remove_objects,
@@ -49,6 +52,8 @@ MIN_SHARE_OF_SCAN = 0.5  # of the page, which its pictures cover
 MAX_STREAM = 2**20  # bytes of a stream of objects, among which the catalogue is
 
 _OBJECT_STREAM = re.compile(rb"/ObjStm\b.{0,300}?stream\r?\n", re.DOTALL)
+MARK_BYTES = 64  # of the name of a mark; that of layers is short
+_MARK_OF_LAYER = "OC\0".encode("utf-16-le")
 _WHITE = bytes((ctypes.c_uint * 4)(255, 255, 255, 255))
 _CLEAR_MODES = {pdfium.FPDF_TEXTRENDERMODE_INVISIBLE, pdfium.FPDF_TEXTRENDERMODE_CLIP}
 
@@ -169,6 +174,7 @@ def _find_suspects(
     channels = ctypes.create_string_buffer(16)
     arguments = [ctypes.c_uint.from_buffer(channels, 4 * each) for each in range(4)]
     places = list_places(channels)
+    name = ctypes.create_string_buffer(MARK_BYTES + 8)
     text_kind, stroke_mode = pdfium.FPDF_PAGEOBJ_TEXT, pdfium.FPDF_TEXTRENDERMODE_STROKE
     for each in list_objects(page):
         place, kind, bounds, _, _ = each
@@ -220,7 +226,7 @@ def _find_suspects(
             grounds = (other for box, other in reversed(covers) if _lies_on(bounds, box))
             if _are_similar(colour, next(grounds, _WHITE)):
                 suspects[len(texts)] = _Suspect(each, "colour")
-        elif has_layers and _has_layer(each):
+        elif has_layers and _has_layer(each, name):
             suspects[len(texts)] = _Suspect(each, "hidden")
         texts.append(each)
     if len(covers) > MAX_COVERS:
@@ -270,15 +276,13 @@ def _list_overlapping(
                     yield at
 
 
-def _has_layer(text: PageObject) -> bool:
+def _has_layer(text: PageObject, name: ctypes.Array[ctypes.c_char]) -> bool:
     """Whether the text may be in a part of the document that can be switched off. PDFium does not
-    tell it of a form."""
-    name, length = ctypes.create_string_buffer(64), ctypes.c_ulong()
-    for index in range(pdfium.FPDFPageObj_CountMarks(text.handle)):
-        mark = pdfium.FPDFPageObj_GetMark(text.handle, index)
-        buffer = ctypes.cast(name, ctypes.POINTER(pdfium.FPDF_WCHAR))
-        pdfium.FPDFPageObjMark_GetName(mark, buffer, len(name), length)
-        if name.raw[: length.value].decode("utf-16-le").rstrip("\0") == "OC":
+    tell it of a form. ``name``: where the names of marks are written, then how long they are."""
+    place = ctypes.addressof(name)
+    for index in range(count_marks(text.address)):
+        read_mark_name(get_mark(text.address, index), place, MARK_BYTES, place + MARK_BYTES)
+        if name.raw.startswith(_MARK_OF_LAYER):
             return True
     return text.form is not None
 
