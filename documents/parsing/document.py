@@ -31,7 +31,7 @@ REASONS = {
     "invisible": "drawn invisibly",
     "colour": "in the colour of what is behind it",
     "covered": "below a picture or a shape",
-    "outside": "outside the page",
+    "outside": "outside the page, or the part of it that is drawn",
     "tiny": "too small to read",
 }
 

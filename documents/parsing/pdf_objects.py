@@ -5,7 +5,7 @@ import ctypes
 import struct
 from collections.abc import Iterator, Sequence
 from itertools import islice
-from math import hypot
+from math import hypot, inf
 from typing import Any, NamedTuple
 
 import pypdfium2
@@ -15,6 +15,7 @@ from PIL import Image
 from documents.parsing.boxes import Box
 
 MAX_OBJECTS = 100_000  # of a page; a few kilobytes can draw far more
+MAX_CLIP_POINTS = 16  # of a shape to which objects are cut; rectangles have five
 DRAWING_DPI = 200
 _UNITS = 10_000  # of a page's width and height, in which PDFium gives whole numbers
 
@@ -61,6 +62,11 @@ read_fill = _bind(pdfium.FPDFPageObj_GetFillColor, *[_AT] * 5)
 count_marks = _bind(pdfium.FPDFPageObj_CountMarks, _AT)
 get_mark = _bind(pdfium.FPDFPageObj_GetMark, _AT, ctypes.c_ulong, result=_AT)
 read_mark_name = _bind(pdfium.FPDFPageObjMark_GetName, _AT, _AT, ctypes.c_ulong, _AT)
+_GET_CLIP = _bind(pdfium.FPDFPageObj_GetClipPath, _AT, result=_AT)
+_COUNT_CLIPS = _bind(pdfium.FPDFClipPath_CountPaths, _AT)
+_COUNT_POINTS = _bind(pdfium.FPDFClipPath_CountPathSegments, _AT, ctypes.c_int)
+_GET_POINT = _bind(pdfium.FPDFClipPath_GetPathSegment, _AT, ctypes.c_int, ctypes.c_int, result=_AT)
+_READ_POINT = _bind(pdfium.FPDFPathSegment_GetPoint, _AT, _AT, _AT)
 _read_floats = struct.Struct("4f").unpack
 
 
@@ -96,6 +102,30 @@ def _list_parts(parent: Any, form: Any, matrix: Any) -> Iterator[PageObject]:
         if matrix is not None:
             bounds = _transform(bounds, matrix)
         yield new(PageObject, (place, kind, bounds, form, matrix))
+
+
+def read_clip(part: PageObject) -> Bounds | None:
+    """The box outside which nothing of the object is drawn; None if it is not clipped, or by a
+    shape of many points."""
+    clip = _GET_CLIP(part.address)
+    left, bottom, right, top = -inf, -inf, inf, inf
+    numbers = (ctypes.c_float * 2)()
+    places = list_places(numbers)
+    for path in range(_COUNT_CLIPS(clip)):
+        count = _COUNT_POINTS(clip, path)
+        if not 0 < count <= MAX_CLIP_POINTS:
+            continue
+        points = []
+        for index in range(count):
+            _READ_POINT(_GET_POINT(clip, path, index), *places)
+            points.append(tuple(numbers))
+        across, up = zip(*points, strict=True)
+        left, right = max(left, min(across)), min(right, max(across))
+        bottom, top = max(bottom, min(up)), min(top, max(up))
+    if left == -inf:
+        return None
+    bounds = left, bottom, right, top
+    return bounds if part.matrix is None else _transform(bounds, part.matrix)
 
 
 def read_size(text: PageObject) -> float:

@@ -29,6 +29,7 @@ from documents.parsing.pdf_objects import (
     list_objects,
     list_places,
     read_box,
+    read_clip,
     read_fill,
     read_mark_name,
     read_mode,
@@ -175,6 +176,8 @@ def _find_suspects(
     arguments = [ctypes.c_uint.from_buffer(channels, 4 * each) for each in range(4)]
     places = list_places(channels)
     name = ctypes.create_string_buffer(MARK_BYTES + 8)
+    clip: Bounds | None = None
+    last_bottom, last_right, last_top = 0.0, 0.0, 0.0  # of the text before
     text_kind, stroke_mode = pdfium.FPDF_PAGEOBJ_TEXT, pdfium.FPDF_TEXTRENDERMODE_STROKE
     for each in list_objects(page):
         place, kind, bounds, _, _ = each
@@ -204,6 +207,10 @@ def _find_suspects(
             continue
         if left >= right or bottom >= top:
             continue  # spaces
+        # Letters that follow each other in a line are clipped as the first is.
+        if not (bottom < last_top and last_bottom < top and -1 < left - last_right < top - bottom):
+            clip = read_clip(each)
+        last_bottom, last_right, last_top = bottom, right, top
         mode = read_mode(place)
         if mode == stroke_mode:
             pdfium.FPDFPageObj_GetStrokeColor(each.handle, *arguments)
@@ -217,8 +224,12 @@ def _find_suspects(
         elif top - bottom < min_size and read_size(each) < min_size:
             suspects[len(texts)] = _Suspect(each, "tiny")
         elif (
-            left < page_left or bottom < page_bottom or right > page_right or top > page_top
-        ) and not _overlap(bounds, page_bounds, 1 - MIN_OVERLAP):
+            (left < page_left or bottom < page_bottom or right > page_right or top > page_top)
+            and not _overlap(bounds, page_bounds, 1 - MIN_OVERLAP)
+        ) or (
+            clip is not None
+            and not (left < clip[2] and clip[0] < right and bottom < clip[3] and clip[1] < top)
+        ):
             suspects[len(texts)] = _Suspect(each, "outside")
         elif not is_unlike[colour] or (
             patterns and any(_lies_on(bounds, other) for other in patterns)

@@ -1,7 +1,9 @@
+import io
 import re
 from collections import Counter
 
 import pytest
+from reportlab.pdfgen.canvas import Canvas
 
 from documents.parsing import pdf_visibility
 from tests.documents.parsing.pdf_maker import UNSEEN, VISIBLE, PdfMaker, make_random_pdf
@@ -120,3 +122,61 @@ class TestText:
         [page] = parse(maker.make().content, "a.pdf").pages
 
         assert [tuple(each) for each in page.unseen] == maker.made.unseen
+
+
+class TestClippedText:
+    """Each page draws ``word1x word2x`` from (100, 700) in 12 points, within these clips."""
+
+    def read(self, parse, *clips, rotation=0):
+        file = io.BytesIO()
+        # As the page is shown: turned by a quarter, it is wide.
+        canvas = Canvas(file, pagesize=(842, 595) if rotation == 90 else (595, 842))
+        canvas.setPageRotation(rotation)
+        canvas.drawString(100, 780, "The harbour fee is due on arrival at the north quay.")
+        canvas.saveState()
+        for clip in clips:
+            path = canvas.beginPath()
+            path.rect(*clip)
+            canvas.clipPath(path, stroke=0, fill=0)
+        canvas.drawString(100, 700, "word1x word2x")
+        canvas.restoreState()
+        canvas.drawString(100, 600, "Dogs are kept on a leash.")
+        canvas.save()
+        [page] = parse(file.getvalue(), "a.pdf").pages
+        assert "leash" in page.text
+        return page
+
+    @pytest.mark.parametrize("rotation", [0, 90, 180])
+    @pytest.mark.parametrize(
+        "clips",
+        [
+            [(0, 0, 595, 842)],
+            [(0, 600, 595, 200), (50, 650, 400, 100)],
+            [(90, 690, 200, 30)],
+        ],
+    )
+    def test_within_its_clips_is_read(self, parse, clips, rotation):
+        page = self.read(parse, *clips, rotation=rotation)
+
+        assert "word1x word2x" in page.text
+        assert page.unseen == ()
+
+    def test_of_which_a_part_is_within_is_read(self, parse):
+        page = self.read(parse, (0, 0, 130, 842))
+
+        assert "word1x" in page.text
+
+    @pytest.mark.parametrize("rotation", [0, 90, 180])
+    @pytest.mark.parametrize(
+        "clips",
+        [
+            [(300, 100, 200, 200)],
+            [(0, 0, 595, 842), (0, 0, 595, 500)],
+            [(0, 690, 595, 40), (0, 100, 595, 40)],
+        ],
+    )
+    def test_outside_a_clip_is_kept_apart(self, parse, clips, rotation):
+        page = self.read(parse, *clips, rotation=rotation)
+
+        assert "word" not in page.text
+        assert [tuple(each) for each in page.unseen] == [("word1x word2x", "outside")]
