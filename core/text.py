@@ -18,6 +18,7 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 _SOFT_HYPHEN, _ZERO_WIDTH_SPACE, _JOINERS = "\u00ad", "\u200b", "\u200c\u200d"
+_SOFT_BREAK = re.compile("\u00ad[ \t]*\r?\n[ \t]*")  # within a word
 _BLACK_FLAG = "\U0001f3f4"  # followed by tags it is the flag of a region
 # A set alone, which ``re`` finds ten times as fast as alternatives: with what cannot be stored.
 _NOT_SEEN = re.compile(
@@ -54,12 +55,15 @@ def clean_text(text: str) -> str:
 
 
 def clean_page(text: str) -> str:
-    """``clean_text`` without what is not seen: codes for terminals, soft hyphens, byte order marks,
-    and spaces and joiners of no width except where a script or an emoji needs them."""
+    """``clean_text`` without what is not seen: codes for terminals, soft hyphens with the end of
+    the line after them, byte order marks, and spaces and joiners of no width except where a script
+    or an emoji needs them."""
     if "\x1b" in text:
         text = _TERMINAL_CODES.sub("", text)
     if text.isascii():
         return text.replace("\0", REPLACEMENT)
+    if _SOFT_HYPHEN in text:
+        text = _SOFT_BREAK.sub("", text)
     return normalise(_NOT_SEEN.sub(_keep_needed, text))
 
 

@@ -1,4 +1,5 @@
-"""Numbers as digits and at most one point: 1,234,567.5 and 1.234.567,5 and 1'234'567,5 are one."""
+"""Numbers as digits and at most one point: 1,234,567.5 and 1.234.567,5 and 1'234'567,5 and
+12,34,567.5 as in India."""
 
 import re
 from collections import Counter
@@ -11,8 +12,8 @@ _START: Final = r"(?<!\w)(?<!\d[.,])"
 # Spaces that do not break group digits, too; other spaces may separate numbers.
 _HAS_SIGN: Final = re.compile(r"[0-9][.,'’\xa0\u2009\u202f][0-9]")
 _GROUPED: Final = re.compile(
-    rf"{_START}([1-9]\d{{0,2}})(?P<groups>(?P<sign>[.,'’\xa0\u2009\u202f])\d{{3}}"
-    r"(?:(?P=sign)\d{3})*)(?P<rest>[.,]\d+)?(?![.,]?\d|[^\W\d_])"
+    rf"{_START}([1-9]\d{{0,2}})(?P<groups>(?P<sign>[.,'’\xa0\u2009\u202f])"
+    r"(?:\d{3}(?:(?P=sign)\d{3})*|(?<=,)\d\d(?:,\d\d)*,\d{3}))(?P<rest>[.,]\d+)?(?![.,]?\d|[^\W\d_])"
 )
 _SPACED: Final = re.compile(r"(?<![\w.,] )(?<![\w.,])[1-9]\d{0,2}(?: \d{3}){2,}(?![.,]? ?\d|\w)")
 # Those that are not spelt so: with a comma, or beside a unit.

@@ -25,7 +25,7 @@ _UNPLAIN: Final = re.compile(
 # What a tokenizer would not keep: the µ of units, which is two characters, and fractions.
 _FRACTION: Final = re.compile(r"(\d)?([¼-¾⅐-⅞])")
 _MICRO: Final = re.compile(r"[µμ](?=[a-zA-Z])")
-_LANGUAGE: Final = re.compile(r"(?<!\w)([A-Za-z])(\+\+|#)(?![\w+#])|(?<!\w)\.NET\b")
+_LANGUAGE: Final = re.compile(r"(?<!\w)([A-Za-z])(\+\+|#)(?![\w+#])|(?<!\w)\.(?i:net)\b")
 _SIGNS: Final = {"++": "plusplus", "#": "sharp", None: "dotnet NET"}
 _RAISED: Final = regex.compile(r"(?<=\p{Nd}|\p{L}{4})[⁺⁻]?[⁰¹²³⁴-⁹]+|(?<=\p{Nd})[₊₋]?[₀-₉]+")
 
@@ -42,13 +42,13 @@ def spell_plainly(text: str) -> str:
 
 def spell_signs(text: str) -> str:
     """``spell_plainly``, and with letters for the signs that make another word of C++, C#, .NET and
-    µg, and with digits for ½."""
+    µg, with ss for ß, and with digits for ½."""
     if not text.isascii():
         if _UNPLAIN.search(text) or not unicodedata.is_normalized("NFC", text):
             text = spell_plainly(text)
-        text = _MICRO.sub("u", text)
+        text = _MICRO.sub("u", text).replace("ß", "ss").replace("ẞ", "SS")
         text = _FRACTION.sub(_spell_fraction, text)
-    if "++" in text or "#" in text or ".NET" in text:
+    if "++" in text or "#" in text or ".NET" in text or ".net" in text or ".Net" in text:
         text = _LANGUAGE.sub(lambda found: f"{found[1] or ''}{_SIGNS[found[2]]}", text)
     return text
 

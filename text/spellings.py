@@ -25,8 +25,9 @@ MIN_DIGITS: Final = 9  # of a joined code of digits: a date has eight
 MAX_JOINED_WORDS: Final = 8  # of a query, of which any two may be one
 _MAX_NAME_CHARS: Final = 10  # of a stop word
 
-EDGES: Final = ".,;:!?()[]{}<>|\"'`*_“”‘’„«»…"
+EDGES: Final = ".,;:!?()[]{}<>|\"'`*_“”‘’„«»…®©™℠"
 _SENTENCE_ENDS: Final = frozenset('.!?:;"“”«»([')
+_NON_JOINER: Final = "\u200c"  # within a word of Persian
 _DASHES: Final = dict.fromkeys(map(ord, "‐‑‒–—−"), "-")
 _SEPARATOR: Final = re.compile(r"[-_/.:·\\]+")
 _LETTERS: Final = r"[^\W\d_]"
@@ -206,6 +207,8 @@ def _read_token(token: str) -> _Token | None:
     if not token.isascii():
         if signs := _PICTOGRAPH.findall(token):
             return _Token(token, tuple((sign, "name", True) for sign in signs))
+        if _NON_JOINER in token:
+            return _Token(token, ((token.replace(_NON_JOINER, ""), "same", False),))
         token = token.translate(_DASHES)
     core = token.strip(EDGES).removesuffix("'s").removesuffix("’s")
     if core.isalpha():

@@ -45,8 +45,10 @@ _UNSPACED = (
 _DECIMAL = re.compile(
     rf"(?<![^\W_{_UNSPACED}])\d++(?:\.\d++(?![^\W\d_{_UNSPACED}]))*(?![^\W\d_{_UNSPACED}])"
 )
-# What the tokenizers take for a part of a word.
-_GLUE = re.compile(r"[$<=>^|~→°€]")
+# What the tokenizers take for a part of a word: signs, and spaces other than the plain one.
+_GLUE = re.compile(
+    r"[$<=>^|~→°€®©™℠№ªº\x0b\x0c\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
+)
 _YEAR_AFTER_LETTERS = regex.compile(r"(?<=\p{L})(?:19|20)[0-9]{2}(?![0-9])")
 _DIGIT_LETTERS = "bcdfghjklm"
 

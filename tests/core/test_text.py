@@ -124,3 +124,9 @@ class TestShorten:
 
     def test_keeps_the_start_and_the_end_of_a_longer_one(self):
         assert shorten("begin" + "x" * 50 + "end", 10) == "beginx…end"
+
+
+def test_a_soft_hyphen_at_the_end_of_a_line_joins_its_word():
+    assert clean_page("wea\u00ad\nthered, lar\u00ad\r\n  ger, well\nknown") == (
+        "weathered, larger, well\nknown"
+    )

@@ -235,6 +235,17 @@ class TestOtherSpellings:
             ("To have and have not, that is it", ["to have and have not"]),
             ("It went well \U0001f680", ["\U0001f680"]),
             ("In the U.S. market", ["US"]),
+            ("Rule\u00a07 names\u00a0the\u202fpier\u2003only", ["the pier", "rule 7"]),
+            ("The cutter\u2028sails\u2029today", ["cutter", "sails", "today"]),
+            (
+                "Sails by Corvanta\u2122, Pelago\u00ae and Nauta\u2120",
+                ["Corvanta", "pelago", "nauta"],
+            ),
+            ("Die GRO\u1e9eE GASSE", ["große", "gaße", "grosse"]),
+            ("Zwei Flöße", ["FLÖSSE"]),
+            ("\u0645\u06cc\u200c\u0631\u0648\u0645", ["\u0645\u06cc\u0631\u0648\u0645"]),
+            ("A grant of 34,56,789 rupees", ["3456789", "3,456,789"]),
+            ("Runs on .NET Core", [".net", ".Net"]),
         ],
     )
     def test_are_found(self, text, queries):
@@ -254,6 +265,8 @@ class TestOtherSpellings:
             (["The OR is clean", "To be or not to be, that is it"], "OR"),
             (["Written in C", "Written in C++", "Written in C#"], "written in C"),
             (["Written in C#", "Written in C"], "C#"),
+            (["Needs .NET 8", "A net of 8 ropes"], ".net"),
+            (["Rule\u00a07 is old", "A width of 7 cm"], "Rule 7"),
         ],
     )
     def test_rank_the_spelling_first_that_was_asked_for(self, texts, query):
