@@ -70,10 +70,11 @@ def get_period(read: str, zone: tzinfo) -> tuple[str, str]:
         moment = datetime.fromisoformat(read)
         moment = moment if moment.tzinfo else moment.replace(tzinfo=zone)
         return (_format(moment.astimezone(UTC)),) * 2
-    year, month, day = ([int(each) for each in read.split("-")] + [0, 0])[:3]
-    first = date(year, month or 1, day or 1)
-    # The last day of a month: some day of the next one, less the number of that day.
-    last = first if day else _end_month(date(year, month or 12, 1))
+    numbers = [int(each) for each in read.split("-")]
+    year, month, day = numbers + [1] * (3 - len(numbers))
+    first = last = date(year, month, day)
+    if len(numbers) < 3:
+        last = _end_month(first if len(numbers) == 2 else first.replace(month=12))
     return (
         _format(_to_utc(datetime.combine(first, time.min, zone), datetime.min)),
         # In the hour that a change of clocks repeats, the second time.

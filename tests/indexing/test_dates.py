@@ -66,6 +66,7 @@ class TestReadDate:
             ("01/02/2024", "which number"), ("13.2.2024", "which number"),
             ("1/2/24 10:00", "which number"),
             ("2024-02-30", "not exist"), ("2024-13", "not exist"), ("0000-01-01", "not exist"),
+            ("2024-00", "not exist"), ("2024-03-00", "not exist"),
             ("2024-05-01T24:00:01Z", "not exist"), ("2024-05-01T12:00:60Z", "not exist"),
             ("2024-05-01T12:00:00+24:00", "not exist"), ("30 Feb 2024", "not exist"),
             ("9999-12-31T23:00:00-05:00", "not exist"),
