@@ -2,17 +2,18 @@
 stop words that are names. A search meets them, whichever of them the text has and the query asks.
 
 Texts and queries get the same spellings, so that either may have any of them. A code of digits is
-joined only where it can be no date and no range.
+joined only where it can be no range and no date but one such as 2018-12-31.
 """
 
 import re
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import regex  # for Unicode properties, which re lacks
 
+from text.languages import find_languages_of_stop_word
 from text.units import OTHER_UNITS, UNITS
 
 # name: a stop word or a sign, which is searched in no other way; value: a quantity or a version,
@@ -22,6 +23,8 @@ Kind = Literal["name", "value", "same", "part"]
 MAX_PARTS: Final = 6  # of a code that is joined
 MAX_CHARS: Final = 60  # of a token: a longer one is data
 MIN_DIGITS: Final = 9  # of a joined code of digits: a date has eight
+_MIN_HYPHENATED_DIGITS: Final = 7  # of one with two hyphens: 2018-12-31 is 20181231
+_MAX_DIGITS: Final = 20  # of a row of groups
 MAX_JOINED_WORDS: Final = 8  # of a query, of which any two may be one
 _MAX_NAME_CHARS: Final = 10  # of a stop word
 
@@ -31,15 +34,23 @@ _NON_JOINER: Final = "\u200c"  # within a word of Persian
 _DASHES: Final = dict.fromkeys(map(ord, "‐‑‒–—−"), "-")
 _SEPARATOR: Final = re.compile(r"[-_/.:·\\]+")
 _LETTERS: Final = r"[^\W\d_]"
-_CAMEL: Final = re.compile(r"[A-Z]{2,}(?=s?(?![a-z]))|[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]|\d+")
-_IS_CAMEL: Final = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]{2}")
-_LETTERS_AND_DIGITS: Final = re.compile(rf"({_LETTERS}{{2,}})(\d{{2,}})")
+_CAMEL: Final = regex.compile(
+    r"\p{Lu}{2,}(?=s?(?!\p{Ll}))|\p{Lu}+(?=\p{Lu}\p{Ll})|\p{Lu}?\p{Ll}+|\p{Lu}|\d+"
+)
+_IS_CAMEL: Final = regex.compile(r"\p{Ll}\p{Lu}|\p{Lu}{2}\p{Ll}{2}")
+_WITH_DIGITS: Final = regex.compile(r"\p{Lu}+\p{Ll}*\d+|\p{Ll}+\d+")  # OAuth2 of OAuth2Token
+_LETTERS_AND_DIGITS: Final = re.compile(rf"({_LETTERS}{{2,}})(\d{{2,}}){_LETTERS}*")
+_UMLAUTS: Final = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ä": "Ae", "Ö": "Oe", "Ü": "Ue"})
 _DECIMAL: Final = re.compile(r"\d+[.,]\d+")
 _AMOUNT: Final = re.compile(
-    rf"([$€£]?)(\d+(?:[.,]\d+)?)(-?)((?:°[CF]|%|[$€£]|{_LETTERS}+)(?:/{_LETTERS}+)?)?"
+    rf"(-?[$€£]?)(\d+(?:[.,]\d+)?)(-?)((?:°[CF]?|[%‰$€£℃℉]|{_LETTERS}+[23]?)(?:/{_LETTERS}+[23]?)?)?"
 )
+_DIMENSIONS: Final = re.compile(rf"\d+(?:[.,]\d+)?(?:[x×]\d+(?:[.,]\d+)?)+{_LETTERS}*")
+_RAISED: Final = str.maketrans("²³", "23")
 _VERSION: Final = re.compile(rf"({_LETTERS}*)-?(\d+(?:\.\d+)+)((?:[-.+]?[a-z][\w.]*)?)")
+_NUMBER: Final = re.compile(r"\d+(?:\.\d+)?")
 _GROUP: Final = re.compile(r"\d{3}")
+_DIGITS: Final = re.compile(r"[+(]*\d[\d()/-]*")
 _FRACTION: Final = re.compile(r"\d{1,2}/\d{1,2}")
 _RUN: Final = re.compile(rb"\x01{5,}")  # of stop words, which are searched as they stand
 _INITIALS: Final = re.compile(rf"(?:{_LETTERS}\.)+{_LETTERS}")
@@ -69,6 +80,7 @@ class _Token(NamedTuple):
     number: str = ""
     name: str = ""
     code: str = ""
+    is_foreign_word: bool = False  # in capitals, and otherwise a stop word of some language
 
 
 def find_spellings(
@@ -81,10 +93,13 @@ def find_spellings(
     for place in marked:
         token = _read_token(tokens[place])
         if token is None:
+            if tokens[place] == "&" and 0 < place < len(tokens) - 1:
+                names = (tokens[place - 1].strip(EDGES), tokens[place + 1].strip(EDGES))
+                yield Spelling(" & ".join(names), "&".join(names).upper(), "name", True)
             continue
         for spelt, kind, is_key in token.spelt:
             yield Spelling(token.core, spelt, kind, is_key)
-        if token.name in stop_words:
+        if token.name in stop_words or token.is_foreign_word:
             yield from _name_stop_word(tokens, place, token, stop_words, is_query=is_query)
         if token.number:
             yield from _join_number(tokens, place, token.number)
@@ -118,7 +133,7 @@ def _name_stop_word(
     of a sentence or before a comma, and may be one at the beginning of a line."""
     before, after = tokens[place - 1 : place], tokens[place + 1 : place + 2]
     spelt = token.name
-    kind: Kind = "name"
+    kind: Kind = "same" if token.is_foreign_word and token.name not in stop_words else "name"
     if token.core.isupper() and len(token.core) > 1:
         neighbours = [each for each in (*before, *after) if each.isalpha()]
         if neighbours and all(each.isupper() for each in neighbours) and not is_query:
@@ -131,14 +146,20 @@ def _name_stop_word(
     yield Spelling(token.core, spelt, kind, True)
     if is_query:
         yield Spelling(token.core, spelt.swapcase(), "part", True)
-    if before and (first := before[0].strip(EDGES).lower()) in stop_words:
+    first = before[0].strip(EDGES).lower() if before else ""
+    if first in stop_words and token.name in stop_words:
         written = f"{first} {token.name}"
         yield Spelling(written, written, "name", True)
 
 
 def _find_runs(tokens: Sequence[str], stop_words: Collection[str]) -> Iterator[Spelling]:
-    """The words of "to be or not to be"."""
+    """The words of "to be or not to be", and all where they are so few that the text has another
+    language."""
     flags = bytes([token in stop_words for token in tokens])
+    if 5 * sum(flags) <= len(tokens):
+        for token in compress(tokens, flags):
+            core = token.strip(EDGES)
+            yield Spelling(core, core, "part", True)
     for run in _RUN.finditer(flags):
         start = max(0, run.start() - 1)  # a capital may begin it
         for core in (token.strip(EDGES) for token in tokens[start : run.end()]):
@@ -153,6 +174,10 @@ def _join_number(tokens: Sequence[str], place: int, number: str) -> Iterator[Spe
         return
     core = tokens[place].strip(EDGES)
     unit = following[0].strip(EDGES)
+    if unit in {"x", "×"} and (side := _NUMBER.match(" ".join(following[1:2]).replace(",", "."))):
+        yield Spelling(f"{core} {unit} {side[0]}", f"{number}x{side[0]}", "same", True)
+    if unit[:1].isdigit() or unit[:1] in {"(", "-"}:
+        yield from _join_groups(tokens, place)
     if amount := _measure(number, unit):
         yield Spelling(f"{core} {unit}", amount, "value", True)
         if number.isdigit() and len(unit) <= 4:
@@ -164,6 +189,22 @@ def _join_number(tokens: Sequence[str], place: int, number: str) -> Iterator[Spe
         if end > place + 1 and not (place and _GROUP.fullmatch(tokens[place - 1])):
             written = " ".join(tokens[place:end]).strip(EDGES)
             yield Spelling(written, re.sub(r"\W", "", written), "same", False)
+
+
+def _join_groups(tokens: Sequence[str], place: int) -> Iterator[Spelling]:
+    """All digits of a row of three to six groups: a telephone number, such as +49 40 123456-78."""
+    if place and _DIGITS.fullmatch(tokens[place - 1]):
+        return
+    end = place + 1
+    for each in tokens[end : end + MAX_PARTS]:
+        if not (_DIGITS.fullmatch(tokens[end - 1]) and _DIGITS.fullmatch(each.rstrip(EDGES))):
+            break
+        end += 1
+    written = " ".join(tokens[place:end]).strip(EDGES)
+    groups = _NUMBER.findall(written)
+    joined = "".join(groups)
+    if 2 < len(groups) <= MAX_PARTS and MIN_DIGITS <= len(joined) <= _MAX_DIGITS:
+        yield Spelling(written, joined, "same", False)
 
 
 def _join_digits(tokens: Sequence[str], place: int, code: str) -> Iterator[Spelling]:
@@ -210,7 +251,7 @@ def _read_token(token: str) -> _Token | None:
         if _NON_JOINER in token:
             return _Token(token, ((token.replace(_NON_JOINER, ""), "same", False),))
         token = token.translate(_DASHES)
-    core = token.strip(EDGES).removesuffix("'s").removesuffix("’s")
+    core = token.strip(EDGES).lstrip("+").removesuffix("'s").removesuffix("’s")
     if core.isalpha():
         return _read_letters(core)
     if "@" in core[1:]:
@@ -234,18 +275,23 @@ def _read_letters(core: str) -> _Token | None:
         return _Token(core, name=name)
     if core.isupper():
         is_code = len(core) <= 6 and core not in {"A", "I"}
-        return _Token(core, name=name, code=core if is_code else "")
+        is_foreign_word = len(core) > 1 and bool(find_languages_of_stop_word(name))
+        return _Token(
+            core, name=name, code=core if is_code else "", is_foreign_word=is_foreign_word
+        )
     spelt = _list_parts(core)
     return _Token(core, spelt) if spelt else None
 
 
 def _list_parts(word: str) -> _Spelt:
-    """get, User, By and Id of getUserById; PPR and 9087 of PPR9087."""
+    """get, User, By and Id of getUserById; PPR and 9087 of PPR9087; the digits of 0x1F."""
+    parts: list[str] = []
     if _IS_CAMEL.search(word):
-        parts: Sequence[str] = _CAMEL.findall(word)
-    else:
-        found = _LETTERS_AND_DIGITS.fullmatch(word)
-        parts = found.groups() if found else ()
+        parts = [*_CAMEL.findall(word), *_WITH_DIGITS.findall(word), word.translate(_UMLAUTS)]
+    elif found := _LETTERS_AND_DIGITS.fullmatch(word):
+        parts = [*found.groups(), found[1] + found[2]]
+    elif word[:2] == "0x" and len(word) > 5:
+        parts = [word[2:]]
     return tuple((part, "part", False) for part in parts if len(part) > 1 and part != word)
 
 
@@ -255,6 +301,8 @@ def _read_number(core: str) -> _Token | None:
         digits: _Spelt = ((core.lstrip("0"), "same", False),)
         has_zeros = core[0] == "0" and core.strip("0")
         return _Token(core, digits if has_zeros else (), number=core if len(core) < 16 else "")
+    if core[:2] != "0x" and _DIMENSIONS.fullmatch(core):
+        return _Token(core, _list_sides(core.replace(",", ".")))
     if _FRACTION.fullmatch(core):
         return _Token(core, ((core, "same", True),))
     amount = _AMOUNT.fullmatch(core)
@@ -264,18 +312,24 @@ def _read_number(core: str) -> _Token | None:
         spelt: _Spelt = ()
         if "." in number:
             spelt = tuple((digits, "part", False) for digits in number.split("."))
+        if currency[:1] == "-":
+            currency, number = currency[1:], f"-{number}"
+            spelt += ((number, "value", True),)
         measured = _measure(number, unit or currency)
         if measured or not unit:
             spelt += ((measured, "value", True),) if measured else ()
             if measured and unit and not hyphen:
                 spelt += ((unit, "part", False),)
-                spelt += ((number, "part", False),) if number.isdigit() else ()
+                spelt += ((written, "part", False),) if written.isdigit() else ()
             return _Token(core, spelt, number="" if unit else number)
     version = _VERSION.fullmatch(core)
     if version is None:
         return None
-    letters, tail, _ = version.groups("")
-    spelt = ((tail, "value", tail.count(".") > 1),)
+    letters, tail, suffix = version.groups("")
+    is_version = tail.count(".") > 1
+    spelt = ((tail, "part" if suffix and is_version else "value", is_version),)
+    if suffix and is_version:
+        spelt += ((tail + suffix, "value", True),)
     if len(letters) > 1:
         spelt += ((letters, "part", False),)
     if letters.lower() not in {"", "v"}:
@@ -283,9 +337,15 @@ def _read_number(core: str) -> _Token | None:
     return _Token(core, spelt)
 
 
+def _list_sides(core: str) -> _Spelt:
+    sides = _NUMBER.findall(core)
+    pairs: _Spelt = tuple(("x".join(pair), "same", True) for pair in pairwise(sides))
+    return pairs + tuple((side, "part", False) for side in sides)
+
+
 def _measure(number: str, unit: str) -> str:
     """The key of a quantity, the same for 0.5 g and 500 mg; empty if this is no unit."""
-    name = unit.lower()
+    name = unit.lower().translate(_RAISED)
     if name in UNITS:
         base, factor = UNITS[name]
         return f"{float(number) * factor:.9g} {base}"
@@ -301,6 +361,11 @@ def _read_code(core: str) -> _Token | None:
     for part in parts:
         spelt += _list_parts(part)
     digits = sum(each.isdigit() for each in core)
+    if len(parts) > 2 and digits and not core.islower():
+        joined = (_join(f"{first}-{second}") for first, second in pairwise(parts))
+        spelt += tuple((word, "part", False) for each in joined for word, *_ in each)
+    if "/" in core and all(map(find_languages_of_stop_word, core.lower().split("/"))):
+        spelt += ((core.lower(), "same", True),)  # they/them
     is_code = 0 < digits < len(core) and core[0].isalpha() and len(core) <= 20
     if not (spelt or is_code):
         return None
@@ -315,7 +380,8 @@ def _join(core: str) -> _Spelt:
     if len(parts) < 2 or len(parts) > MAX_PARTS or not joined.isalnum():
         return ()
     if digits == len(joined):  # no date or range
-        is_joined = len(parts) > 2 and digits >= MIN_DIGITS
+        least = _MIN_HYPHENATED_DIGITS if core.count("-") > 1 else MIN_DIGITS
+        is_joined = len(parts) > 2 and digits >= least
     elif digits == 0:
         is_joined = core.isupper() or not ("/" in core or "\\" in core)
     else:  # AB1.5 is not AB15

@@ -31,11 +31,21 @@ UNITS: dict[str, tuple[str, float]] = {
         ("second", 604_800, "week weeks"),
         ("month", 1, "month months"),
         ("month", 12, "year years"),
-        ("degree Celsius", 1, "°c degree-celsius degrees-celsius"),
-        ("degree Fahrenheit", 1, "°f degree-fahrenheit degrees-fahrenheit"),
+        ("degree Celsius", 1, "°c ℃ degree-celsius degrees-celsius"),
+        ("degree Fahrenheit", 1, "°f ℉ degree-fahrenheit degrees-fahrenheit"),
         ("euro", 1, "€ eur euro euros"),
         ("dollar", 1, "$ usd dollar dollars"),
         ("pound", 1, "£ gbp pound pounds"),
+        ("square metre", 1e-6, "mm2 sqmm"),
+        ("square metre", 1e-4, "cm2 sqcm"),
+        ("square metre", 1, "m2 sqm qm"),
+        ("square metre", 1e6, "km2 sqkm"),
+        ("cubic metre", 1e-9, "mm3"),
+        ("cubic metre", 1e-6, "cm3 ccm"),
+        ("cubic metre", 1, "m3 cbm"),
+        ("ohm", 1, "ω ohm ohms"),
+        ("ohm", 1e3, "kω kohm kiloohm kiloohms kilohm kilohms"),
+        ("degree", 1, "° degree degrees"),
         ("hectare", 1, "ha hectare hectares"),
         ("pascal", 1, "pa pascal pascals"),
         ("pascal", 1e3, "kpa kilopascal kilopascals"),
@@ -65,5 +75,5 @@ UNITS: dict[str, tuple[str, float]] = {
 # Not converted: in capitals they may be another unit, or they are counted and not measured.
 OTHER_UNITS = split_word_set(
     "ma ah mah mw gw mv db kn nm mol mmol umol ppm ppb rpm dpi px pt kcal cal kib mib gib mbit gbit"
-    " kbps mbps gbps mph bpm psi iu kda bp lm lx ft lb lbs oz"
+    " kbps mbps gbps mph bpm psi iu kda bp lm lx ft lb lbs oz ‰ mω"
 )

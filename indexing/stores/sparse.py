@@ -114,7 +114,7 @@ class Bm25Encoder:
         year after letters is also a term of its own: texts write FY2018 and FY18 as "fiscal year
         2018", or head a column with 2018."""
         words, spellings = self._read_query(text)
-        if not words and self._rules > 2:
+        if not words and self._rules > 2 and not any(each.kind == "name" for each in spellings):
             spellings += list_stop_words(text)
         is_short = len(text.split()) <= _SHORT_QUERY
         weights = _SHORT_QUERY_WEIGHTS if is_short else _QUERY_WEIGHTS
