@@ -14,6 +14,7 @@ from retrieval.search.flat import MIN_REFILL_POINTS, count_final, drop_repeated_
 from retrieval.search.hit_checks import Verdict
 from retrieval.search.query_vectors import embed_query
 from retrieval.search.ranking import measure_similarities
+from retrieval.search.reading import explain_unread_syntax
 from retrieval.search.request import Mode, SearchOptions
 from retrieval.search.run import AnyAnswer, Hit, SearchRun
 from retrieval.search.targets import (
@@ -59,6 +60,7 @@ class KnowledgeQuery(SearchRun):
         options = SearchOptions(vector=vector)
         super().__init__(indexes, [query], options, grant)
         self.query, self.vector = query, options.vector
+        self.notes += explain_unread_syntax(query, self.builds.values())
         self._has_given_vector = vector is not None
 
     @stage("retriever", "RETRIEVER")

@@ -32,8 +32,8 @@ _ARABIC_ARTICLE = regex.compile(r"(?<!\p{L})[وفبك]?(?:ال|لل)(?=\p{L}{2})
 _NO_ASCII_WORD = re.compile("[^a-z0-9]+")
 _PLUSES: Final = {"++": "plusplus", "#": "sharp"}
 
-_DOUBLE: Final = '"“”„‟＂'  # languages open and close with different ones of these
-_QUOTES: Final = f"{_DOUBLE}«»「」『』"
+_DOUBLE: Final = '"“”„‟＂″'  # languages open and close with different ones of these
+_QUOTES: Final = f"{_DOUBLE}«»‹›「」『』"
 _QUOTED: Final = "|".join(
     f"[{opening}](?P<quoted>[^{opening}{closing}]+)[{closing}]"
     for opening, closing in (
@@ -41,12 +41,16 @@ _QUOTED: Final = "|".join(
         ("„", "“”"),
         ("«", "»"),
         ("»", "«"),
+        ("‹", "›"),
+        ("›", "‹"),
         ("「", "」"),
         ("『", "』"),
     )
 )
 _LETTER: Final = rf"[\w--{_UNSPACED_SCRIPTS}]"
-_SIGN: Final = "[-−+]"  # also the minus sign itself
+_MINUS: Final = "-−－–"  # also the minus sign itself, and what word processors make of a hyphen
+_PLUS: Final = "+＋"
+_SIGN: Final = f"[{_MINUS}{_PLUS}]"
 # A quoted phrase, an unquoted term, or a quotation mark alone. A mark that opens and closes is no
 # beginning after a letter or a digit: it may be an inch.
 _PIECE = regex.compile(
@@ -56,13 +60,13 @@ _PIECE = regex.compile(
     regex.VERSION1,
 )
 _MAY_HAVE_SYNTAX = re.compile(  # re, not regex: every query is looked at
-    rf"[{_QUOTES}]|(?:^|\s)(?:{_SIGN}\w|OR(?:\s|$)|{_SIGN}?[A-Za-z]\w*:\w)"
+    rf"[{_QUOTES}]|(?:^|\s)(?:{_SIGN}\w|OR(?:\s|$)|{_SIGN}?[A-Za-z]\w*:)"
 )
 _SIGNED = regex.compile(rf"({_SIGN})(\p{{L}}.+)")
-_SIGNED_NUMBER = regex.compile(r"[-−]\d.*")
+_SIGNED_NUMBER = regex.compile(rf"[{_MINUS}]\d.*")
 _FIELD = regex.compile(rf"({_SIGN})?([A-Za-z]\w*):([^/\s].*)")
 _LOOKS_LIKE_FIELD = regex.compile(r"[a-z][a-z_]+:\w[^:/@]*")
-_ENDING_DASH = regex.compile(r"(?<=\w)-(?=[\s.,;:!?]|$)")
+_ENDING_DASH = regex.compile(r"(?<=\w)[-–](?=[\s.,;:!?]|$)")
 # After these words, a hyphen stands for the beginning of a word before: "Ein- und -ausgang".
 _JOINING: Final = split_word_set("and or und oder bzw sowie et ou y e o")
 
@@ -178,6 +182,7 @@ class _Reader:
     pieces: list[_Piece] = field(default_factory=list)
     excluded: list[Words] = field(default_factory=list)
     values: dict[str, list[Any]] = field(default_factory=dict)
+    ranges: list[Mapping[str, Any]] = field(default_factory=list)
     excluded_values: dict[str, list[Any]] = field(default_factory=dict)
     value_texts: list[str] = field(default_factory=list)
     last_dash: int = -1  # where a word ends with a hyphen
@@ -202,9 +207,12 @@ class _Reader:
         if not compare_words(text):
             text = " ".join(self.value_texts)
         if not text and self.excluded:
-            note = "Only words to leave out were given, which were searched as words."
-            return ReadQuery(self.query, notes=(note,))
+            self.notes.append(
+                "Only words to leave out were given: nothing was searched for, and the order of "
+                "the hits has no meaning."
+            )
         filters: list[Mapping[str, Any]] = [dict(self.values)] if self.values else []
+        filters += self.ranges
         filters += [{"not": {name: values}} for name, values in self.excluded_values.items()]
         return ReadQuery(
             text or self.query,
@@ -225,11 +233,11 @@ class _Reader:
         words = compare_words(quoted)
         if not words:
             self._take_as_text(shown, "it holds no word")
-        elif sign in ("-", "−"):
+        elif sign and sign in _MINUS:
             self.excluded.append(words)
         else:
             text = f"{name}: {quoted.strip()}" if name else quoted.strip()
-            quoted = shown.removeprefix("+")
+            quoted = shown.lstrip(_PLUS)
             self.pieces.append(_Piece(shown, text, words, is_required=True, quoted=quoted))
 
     def _read_term(self, term: str, start: int) -> None:
@@ -248,11 +256,14 @@ class _Reader:
         elif is_first and _SIGNED_NUMBER.fullmatch(term):
             self._take_as_text(term, "a minus sign before a number leaves nothing out")
         else:
+            name = term.lstrip(_MINUS + _PLUS).removesuffix(":").casefold()
+            if is_whole and term.endswith(":") and name in map(str.casefold, self.field_names):
+                self.notes.append(f"“{term}” was read as text: a space follows it.")
             self.pieces.append(_Piece(term, term, compare_words(term)))
 
     def _read_signed(self, term: str, sign: str, rest: str, start: int) -> None:
         words = compare_words(rest)
-        if sign == "+" and words:
+        if sign in _PLUS and words:
             self.pieces.append(_Piece(term, rest, words, is_required=True))
         elif reason := self._find_hyphen(words, start):
             self._take_as_text(term, reason)
@@ -287,9 +298,12 @@ class _Reader:
         except InvalidInput as error:
             self.notes.append(f"“{shown}” was read as text: {error}")
             return False
-        is_excluded = sign in ("-", "−")
-        values = self.excluded_values if is_excluded else self.values
-        values.setdefault(known, []).append(read)
+        is_excluded = sign is not None and sign in _MINUS
+        if isinstance(read, Mapping):  # several bounds hold together, unlike several values
+            self.ranges.append({"not": {known: read}} if is_excluded else {known: read})
+        else:
+            values = self.excluded_values if is_excluded else self.values
+            values.setdefault(known, []).append(read)
         if not is_excluded:
             self.value_texts.append(value)
         self.pieces.append(_Piece("", "", field=known))

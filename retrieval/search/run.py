@@ -160,11 +160,19 @@ class SearchRun:
             found = self._rank_current_points(rank)
             if any(found):
                 self.notes.append(self._read.explain_given_up())
-        is_short = len(found) < self.options.offset + self.options.limit
+        of_each_query = found if found and isinstance(found[0], Sequence) else [found]
+        is_short = min(map(len, of_each_query)) < self.options.offset + self.options.limit
         if self.conditions and is_short and any(map(_is_cut, self.targets)):
             self.notes.append(
                 f"Only the {COMPARED_POINTS:,} passages nearest to the query were compared with "
                 "the words that hits must have or lack."
+            )
+        elif not any(found) and any(
+            len(words) > 1 for each in self.conditions.required for words in each
+        ):
+            self.notes.append(
+                "No passage has all that hits must have. A phrase is looked for within one "
+                "passage: one that goes on in the next passage is not found."
             )
         return found
 

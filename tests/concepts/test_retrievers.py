@@ -64,3 +64,12 @@ class TestRetrieversOfKnowledge:
 
         assert nodes
         assert all(node.score > 0.2 for node in nodes)
+
+    def test_say_that_they_read_no_syntax(self, graph):  # noqa: F811
+        notes = {
+            query: SourceRetriever(INDEX).search(query).notes
+            for query in ("heron -bird", "state-of-the-art heron")
+        }
+
+        assert ["reads no quotation marks" in note for note in notes.pop("heron -bird")] == [True]
+        assert notes == {"state-of-the-art heron": []}

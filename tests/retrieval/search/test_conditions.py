@@ -8,6 +8,7 @@ from retrieval.retrievers import (
     QueriesRetriever,
 )
 from retrieval.search import run, targets
+from retrieval.search.query_syntax import Conditions, ReadQuery
 from retrieval.search.query_weights import QueryWeights
 from tests.factories import give, sync
 
@@ -87,7 +88,22 @@ def test_a_requested_phrase_that_no_passage_has_finds_nothing(bay):
     answer = ChunkRetriever("plain", phrases=["hydrology water"]).search("bay")
 
     assert not answer.hits
-    assert not answer.notes
+    [note] = answer.notes
+    assert "within one passage" in note
+
+
+def test_nothing_that_is_left_out_is_found_though_nothing_else_is_asked_for(bay):
+    answer = ChunkRetriever("plain").search("-water -nowhere")
+
+    assert names(answer, bay) == {"crash"}
+    assert any("nothing was searched for" in note for note in answer.notes)
+
+
+def test_all_passages_of_a_small_index_were_compared(bay):
+    read = ReadQuery("bay", Conditions(excluded=(("salary",),)))
+
+    for limit in (1, 2):  # one ranking for each query, with hits beyond the limit
+        assert not QueriesRetriever("plain", limit=limit, read=read).search("bay").notes
 
 
 def test_a_note_says_that_not_all_passages_were_compared(bay, monkeypatch):

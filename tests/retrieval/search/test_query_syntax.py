@@ -10,6 +10,10 @@ def read(query):
     def read_field(name, value):
         if name == "year" and not value.isdigit():
             raise InvalidInput("The value must be a whole number.", field=name)
+        if name == "depth":
+            bounds = {">=": "gte", ">": "gt", "<": "lt"}
+            sign = value.rstrip("-0123456789")
+            return name, {bounds[sign]: value.removeprefix(sign)} if sign else value
         if name not in {"board", "year"}:
             raise LookupError(name)
         return name, value
@@ -53,7 +57,9 @@ def excluded(query):
         "−5 degrees",
         '"',
         '""',
-        "-moorings",
+        "north – south",
+        "– winch",
+        "a pier –the old one– of stone",
     ],
 )
 def test_what_people_do_not_mean_as_syntax_is_text(query):
@@ -72,6 +78,10 @@ def test_what_people_do_not_mean_as_syntax_is_text(query):
         ("„Nordkai“ Kran", "Nordkai Kran", [["nordkai"]]),
         ("« quai nord »", "quai nord", [["quai nord"]]),
         ("»Nordkai« Kran", "Nordkai Kran", [["nordkai"]]),
+        ("‹quai nord›", "quai nord", [["quai nord"]]),
+        ("›Nordkai‹ Kran", "Nordkai Kran", [["nordkai"]]),
+        ("″north quay″ crane", "north quay crane", [["north quay"]]),
+        ("＋crane lift", "crane lift", [["crane"]]),
         ("「北岸壁」 crane", "北岸壁 crane", [["北 岸 壁"]]),
         ('"AT&T" merger', "AT&T merger", [["at t"]]),
         ('"C++"', "C++", [["cplusplus"]]),
@@ -96,6 +106,8 @@ def test_what_a_passage_must_have_is_searched_too(query, text, words):
         ("crane -ferry", "crane", ["ferry"]),
         ("-ferry crane", "crane", ["ferry"]),
         ("crane −ferry", "crane", ["ferry"]),
+        ("crane －ferry", "crane", ["ferry"]),
+        ("crane –ferry", "crane", ["ferry"]),
         ('crane -"last ferry" -boat', "crane", ["last ferry", "boat"]),
         ("crane -„letzte Fähre“", "crane", ["letzte fahre"]),
         ("crane -roll-on", "crane", ["roll on"]),
@@ -115,6 +127,9 @@ def test_what_a_passage_must_not_have_is_not_searched(query, text, words):
         ("board:harbour OR board:works crane", "crane", [{"board": ["harbour", "works"]}]),
         ("crane -board:works", "crane", [{"not": {"board": ["works"]}}]),
         ("board:harbour", "harbour", [{"board": ["harbour"]}]),
+        ("depth:-5 crane", "crane", [{"depth": ["-5"]}]),
+        ("crane depth:>=3 depth:<9", "crane", [{"depth": {"gte": "3"}}, {"depth": {"lt": "9"}}]),
+        ("crane -depth:>3", "crane", [{"not": {"depth": {"gt": "3"}}}]),
     ],
 )
 def test_the_value_of_a_declared_field_is_a_filter(query, text, filter):
@@ -122,6 +137,14 @@ def test_the_value_of_a_declared_field_is_a_filter(query, text, filter):
 
     assert (found.text, found.filter) == (text, {"all_of": filter})
     assert not found.notes
+
+
+@pytest.mark.parametrize("query", ["-moorings", '-"to be or not to be"', "-buoys, -moorings"])
+def test_what_is_only_left_out_is_left_out(query):
+    found = read(query)
+
+    assert found.conditions.excluded
+    assert ["order of the hits has no meaning" in note for note in found.notes] == [True]
 
 
 def test_a_question_keeps_its_quotation_marks():
@@ -138,6 +161,8 @@ def test_a_question_keeps_its_quotation_marks():
         ('a lone " mark', "it has no partner"),
         ("author:smith crane", "the fields are board, year"),
         ("year:old crane", "The value must be a whole number."),
+        ("year:[2023 crane", "The value must be a whole number."),
+        ("board: harbour crane", "a space follows it"),
         ("Ein- und -ausgang", "the end of a word"),
         ("OR gates", "“OR” was read as text"),
         ("board:harbour OR crane", "“OR” was read as text"),
