@@ -156,7 +156,7 @@ def _find_runs(tokens: Sequence[str], stop_words: Collection[str]) -> Iterator[S
     """The words of "to be or not to be", and all where they are so few that the text has another
     language."""
     flags = bytes([token in stop_words for token in tokens])
-    if 5 * sum(flags) <= len(tokens):
+    if 5 * flags.count(1) <= len(tokens):
         for token in compress(tokens, flags):
             core = token.strip(EDGES)
             yield Spelling(core, core, "part", True)
@@ -286,8 +286,11 @@ def _read_letters(core: str) -> _Token | None:
 def _list_parts(word: str) -> _Spelt:
     """get, User, By and Id of getUserById; PPR and 9087 of PPR9087; the digits of 0x1F."""
     parts: list[str] = []
-    if _IS_CAMEL.search(word):
-        parts = [*_CAMEL.findall(word), *_WITH_DIGITS.findall(word), word.translate(_UMLAUTS)]
+    has_one_case = word.islower() or word.isupper() or word.istitle() or word.isdecimal()
+    if not has_one_case and _IS_CAMEL.search(word):  # a slow test
+        parts = _CAMEL.findall(word)
+        parts += [] if word.isalpha() else _WITH_DIGITS.findall(word)
+        parts += [] if word.isascii() else [word.translate(_UMLAUTS)]
     elif found := _LETTERS_AND_DIGITS.fullmatch(word):
         parts = [*found.groups(), found[1] + found[2]]
     elif word[:2] == "0x" and len(word) > 5:
