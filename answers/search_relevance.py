@@ -13,6 +13,7 @@ from answers.relevance import RelevanceTest, has_all_words, join_relevance
 from core.exceptions import InvalidInput
 from retrieval.ledger import LiveBuild
 from retrieval.relevance import Relevance
+from retrieval.search.long_queries import find_question
 from retrieval.search.multi_query import choose_passage_kind
 from retrieval.search.query_vectors import NOTE_START
 from retrieval.search.request import Mode
@@ -39,7 +40,9 @@ def judge_search(
     is_by_words = mode == Mode.SPARSE or any(note.startswith(NOTE_START) for note in notes)
     is_by_words |= has_vector
     builds = [build for build in find_builds(indexes, grant).values() if build is not None]
-    return join_relevance([_judge(build, query, filter, is_by_words) for build in builds])
+    texts = dict.fromkeys([find_question(query) or query, query])  # one of them is enough
+    tested = [_judge(build, text, filter, is_by_words) for text in texts for build in builds]
+    return join_relevance(tested)
 
 
 def _judge(

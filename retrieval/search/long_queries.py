@@ -20,6 +20,9 @@ MAX_PARTS: Final = 6  # embedded of one query; of a longer one, the first and th
 _CHARS_PER_TOKEN: Final = 2  # at least, of a sentence that is cut
 _LONG_CHARS: Final = 1_000  # a query of so many is pasted, not typed
 _QUESTION_WEIGHT: Final = 2.0
+_OWN_TERMS: Final = 2  # of a question that needs no other words; "How do I fix this?" has one
+_QUESTION_CHARS: Final = 300  # of a longer sentence, the last line is the question
+_AFTER_QUESTION: Final = re.compile(r"(?<=[?？؟])[\"'”’»)]*\s+")
 _LAST: Final = re.compile(r"(?<=[.!:;])\s+|\n+")
 
 
@@ -60,13 +63,26 @@ def embed_by_parts(embedder: Embedder, query: str) -> DenseVector:
     return np.asarray(combined / np.linalg.norm(combined), np.float32)
 
 
-def encode_terms(spec: SparseSpec, query: str) -> SparseVector:
-    """The query's terms. Of a pasted text, those of its question weigh as much as in its vector."""
+def find_question(query: str) -> str:
+    """The sentences with a question mark in a pasted text; empty if it has none, or is none."""
+    if len(query) < _LONG_CHARS:
+        return ""
+    question, weight = _find_question(query, _split(query, _LONG_CHARS))
+    return question if weight == _QUESTION_WEIGHT else ""
+
+
+def encode_terms(spec: SparseSpec, query: str, *, has_vector: bool = False) -> SparseVector:
+    """The query's terms. Of a pasted text, those of its question weigh as much as in its vector.
+    Beside a vector, which has the rest, a question of several words is all that is looked for:
+    where no passage has them, those of the text would rank passages that are like it."""
     vector = encode_sparse_query(spec, query)
     if len(query) < _LONG_CHARS:
         return vector
     question, weight = _find_question(query, _split(query, _LONG_CHARS))
-    asked = set(encode_sparse_query(spec, question).indices).intersection(vector.indices)
+    own = encode_sparse_query(spec, question)
+    if has_vector and weight == _QUESTION_WEIGHT and len(own.indices) >= _OWN_TERMS:
+        return own
+    asked = set(own.indices).intersection(vector.indices)
     if not asked:
         return vector
     factor = max(1.0, weight * (len(vector.indices) - len(asked)) / len(asked))
@@ -78,6 +94,9 @@ def encode_terms(spec: SparseSpec, query: str) -> SparseVector:
 
 
 def _split(query: str, limit: int) -> list[str]:
+    """The sentences of a query. In a pasted text, what follows a question may begin with a small
+    letter or a digit."""
+    query = _AFTER_QUESTION.sub("\n\n", query)
     sentences = split_long_sentences(query, find_sentences(query), limit)
     return [query[each.start : each.end] for each in sentences] or [query]
 
@@ -85,5 +104,10 @@ def _split(query: str, limit: int) -> list[str]:
 def _find_question(query: str, sentences: Sequence[str]) -> tuple[str, float]:
     """The sentences with a question mark, or the last one, which may begin with a small letter; and
     how much it counts."""
-    asked = [each for each in sentences if each.rstrip("\"'”») ").endswith(("?", "？", "؟"))]
+    asked = [
+        # lines without a full stop before it may seem to be its beginning
+        each if len(each) <= _QUESTION_CHARS else each.splitlines()[-1]
+        for each in sentences
+        if each.rstrip("\"'”’») ").endswith(("?", "？", "؟"))
+    ]
     return (" ".join(asked), _QUESTION_WEIGHT) if asked else (_LAST.split(query.rstrip())[-1], 1.0)

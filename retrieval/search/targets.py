@@ -353,7 +353,9 @@ def set_query_terms(
     is_scored_by_rank = mode == Mode.SPARSE and len({each.sparse_space for each in targets}) > 1
     for target in targets if mode != Mode.DENSE else ():
         target.sparse = encode_terms(
-            target.spec.sparse, f"{target.words} {target.query_text}".lstrip()
+            target.spec.sparse,
+            f"{target.words} {target.query_text}".lstrip(),
+            has_vector=target.dense is not None and not target.words,
         )
         target.is_scored_by_rank |= is_scored_by_rank
     has_no_terms = any(each.sparse and not each.sparse.indices for each in targets if each.query)

@@ -45,6 +45,18 @@ class TestRunSearch:
 
         assert answer["relevant"] is expected
 
+    def test_tests_the_question_of_a_pasted_text_and_the_text(self, written):
+        steps = "Yeast was added and the oven in Rome was set. " * 30
+        queries = {
+            f"What about granite crystals? {steps}": True,
+            f"What about this sourdough? {'Granite crystals grow slowly. ' * 40}": True,
+            f"What about sourdough in Rome? {steps}": False,
+        }
+
+        for query, expected in queries.items():
+            answer = run_search("pages", {"index": "full", "query": query}, EVERYTHING).content
+            assert answer["relevant"] is expected, query
+
 
 class TestSearchCommand:
     def test_prints_above_the_hits_that_they_are_about_something_else(self, written, capsys):

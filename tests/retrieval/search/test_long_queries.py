@@ -4,7 +4,13 @@ import pytest
 from indexing.sparse_vectors import encode_sparse_query
 from indexing.spec import EmbeddingSpec, SparseSpec
 from retrieval.retrievers import ChunkRetriever
-from retrieval.search.long_queries import MAX_PARTS, embed_by_parts, encode_terms, is_too_long
+from retrieval.search.long_queries import (
+    MAX_PARTS,
+    embed_by_parts,
+    encode_terms,
+    find_question,
+    is_too_long,
+)
 from tests.factories import give, sync
 
 ENVELOPE = "The process was started and its working directory was set, and its output recorded. "
@@ -61,6 +67,38 @@ def test_the_question_counts_more_than_the_text_around_it(query):
     assert min(weights[term] for term in asked) > max(
         weight for term, weight in weights.items() if term not in asked
     )
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        f"{QUESTION}\nid;name;status\n" + "1;process;exit\n" * 70,
+        f"{QUESTION} 1;process;exit\n" + "1;process;exit\n" * 70,
+        "process started\nexit recorded\n" * 40 + QUESTION,
+        "process started\nexit recorded\n" * 40 + QUESTION.lower(),
+        ENVELOPE * 10 + QUESTION + " " + ENVELOPE * 10,
+        f"({QUESTION}) process exited\n" + "process started\n" * 80,
+    ],
+)
+def test_a_question_is_found_in_every_kind_of_pasted_text(query):
+    embedder = CountingEmbedder()
+
+    embed_by_parts(embedder, query)
+
+    assert embedder.embedded[-1].strip("()").lower() == QUESTION.lower()
+    assert encode_terms(SparseSpec(), query, has_vector=True) == encode_sparse_query(
+        SparseSpec(), QUESTION
+    )
+
+
+def test_words_of_the_text_are_looked_for_where_the_question_has_but_one():
+    query = ENVELOPE * 20 + "What records?"
+
+    terms = encode_terms(SparseSpec(), query, has_vector=True)
+
+    assert len(terms.indices) > 1
+    assert find_question(query) == "What records?"
+    assert find_question(ENVELOPE * 20) == find_question(QUESTION) == ""
 
 
 def test_a_short_query_has_its_terms_as_they_are():
