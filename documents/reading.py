@@ -147,14 +147,20 @@ def is_outdated(
 
 
 def find_outdated_artifacts(
-    index: str, live_reading: int, *, with_unseen: bool | None = None
+    index: str,
+    live_reading: int,
+    *,
+    with_unseen: bool | None = None,
+    ocr_languages: Sequence[str] | None = None,
 ) -> list[uuid.UUID]:
     """The outdated documents of an index that a build of it can read anew. ``live_reading``: the
-    number of the live build's readings. ``with_unseen``: as of ``name_reader``."""
+    number of the live build's readings. ``with_unseen`` and ``ocr_languages`` are those of
+    ``name_reader``."""
     # A new build sees the later ones, too, so it must compare them with its own.
     later = Reading.objects.filter(artifact=OuterRef("pk"), number__gt=live_reading)
     artifacts = Artifact.objects.filter(index=index, state=Artifact.State.PARSED, has_file=True)
-    ocr_languages = get_catalog().ocr_languages(index)
+    if ocr_languages is None:
+        ocr_languages = get_catalog().ocr_languages(index)
     rows = artifacts.exclude(reader=SET_BY_HAND).alias(has_later=Exists(later))
     outdated = [
         artifact.pk

@@ -135,7 +135,12 @@ def estimate_build(
         outdated_count=0
         if index is None
         else len(
-            find_outdated_artifacts(name, index.live_reading, with_unseen=spec.holds_unseen_text)
+            find_outdated_artifacts(
+                name,
+                index.live_reading,
+                with_unseen=spec.holds_unseen_text,
+                ocr_languages=spec.ocr_languages,
+            )
         ),
         artifact_count=artifact_count,
         sampled_count=0,

@@ -80,7 +80,10 @@ def apply_spec(
         store_search_settings(index, spec)
         save_store_settings(index, spec)
         outdated = find_outdated_artifacts(
-            name, index.live_reading, with_unseen=spec.holds_unseen_text
+            name,
+            index.live_reading,
+            with_unseen=spec.holds_unseen_text,
+            ocr_languages=spec.ocr_languages,
         )
         needs_reading = rereads and bool(outdated)
         for build in index.builds.not_retired().order_by("-number"):
