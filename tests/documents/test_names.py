@@ -81,9 +81,8 @@ class TestNames:
             )
             assert len(answer.json()["hits"]) == 1 + (field in FIELDS), field
         facets = api.get("/api/v1/indexes/minutes/facets", {"filter": json.dumps({"note": asked})})
-        assert facets.json()["facets"][0]["values"] == [
-            {"value": COMPOSED, "count": 2, "documents": 2}
-        ]
+        values = {facet["field"]: facet["values"] for facet in facets.json()["facets"]}
+        assert values["board"] == [{"value": COMPOSED, "count": 2, "documents": 2}]
 
     @pytest.mark.parametrize("of_key", [DECOMPOSED, COMPOSED])
     @pytest.mark.parametrize("of_document", [DECOMPOSED, COMPOSED])
