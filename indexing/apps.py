@@ -15,7 +15,7 @@ class IndexingConfig(StrataApp):
     embedding_providers = [
         EmbeddingProvider(
             name="fastembed",
-            load="indexing.embedding.onnx_model.load_onnx",
+            load="indexing.embedding.onnx_loading.load_onnx",
             describe_availability="indexing.embedding.availability.describe_fastembed_model",
             fetches_files=True,
         ),

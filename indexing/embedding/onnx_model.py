@@ -1,4 +1,4 @@
-"""Loads ONNX models: the installed all-MiniLM-L6-v2, or through fastembed another one."""
+"""Runs all-MiniLM-L6-v2 as ONNX, and has what it shares with the models of fastembed."""
 
 from typing import Any, Final
 
@@ -8,7 +8,6 @@ from django.conf import settings
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
-from core.import_lock import import_lock
 from indexing.embedding import minilm
 from indexing.exceptions import InvalidSpec
 from indexing.spec import EmbeddingSpec
@@ -70,22 +69,6 @@ class MinilmModel(OnnxModel):
         return np.asarray(unit, np.float32)
 
     embed_queries = embed_batch
-
-
-def load_onnx(spec: EmbeddingSpec) -> OnnxModel:
-    """Load the installed model, or one of fastembed's by its catalogue name, which is fetched on
-    first use.
-
-    Raises:
-        ModelUnavailable: there is no such model, or it cannot be fetched.
-        InvalidSpec: the model does not support the window or the precision.
-    """
-    if spec.model in minilm.NAMES:
-        check_window(spec, minilm.WINDOW)
-        return MinilmModel(spec)
-    with import_lock:
-        from indexing.embedding.fastembed_model import load_fastembed
-    return load_fastembed(spec)
 
 
 def check_window(spec: EmbeddingSpec, limit: int) -> None:

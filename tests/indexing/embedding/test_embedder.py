@@ -18,7 +18,7 @@ from tokenizers.pre_tokenizers import Whitespace
 
 from core.import_lock import import_lock
 from indexing.embedding import embedder as embedder_module
-from indexing.embedding import get_embedder, load_models, onnx_model
+from indexing.embedding import get_embedder, load_models, onnx_loading
 from indexing.exceptions import (
     EmbeddingMismatch,
     EmbeddingUnavailable,
@@ -142,7 +142,7 @@ class TestGetEmbedder:
             other.start()
             other.join()
 
-        monkeypatch.setattr(onnx_model, "load_onnx", fetch)
+        monkeypatch.setattr(onnx_loading, "load_onnx", fetch)
 
         get_embedder(EmbeddingSpec())
 
