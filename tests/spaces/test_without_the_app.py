@@ -83,7 +83,10 @@ def test_a_spec_that_needs_it_is_refused_by_name(report, text):
 
 def test_agents_are_told_of_the_other_searches(report):
     assert report["search over MCP"]["kind"]["enum"] == report["searches"]
-    assert report["search over MCP"]["query"]["description"].startswith("What to look for. ")
+    assert report["search over MCP"]["query"]["description"] == (
+        'What to look for. Words are searched by meaning too; "exact phrase", -word, +word, OR and '
+        "field:value are read."
+    )
 
 
 def test_other_specs_are_read(report):
