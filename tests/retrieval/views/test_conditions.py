@@ -1,19 +1,8 @@
 """``must``, ``must_not`` and ``phrases`` over HTTP, and the words of a passage in a filter."""
 
 import pytest
-from rest_framework.test import APIClient
 
-from access.models import ApiKey
 from tests.factories import give, sync
-
-
-@pytest.fixture
-def client(db):
-    """A client with a key, and with CSRF checks as in browser sessions."""
-    _, secret = ApiKey.issue("tests")
-    client = APIClient(enforce_csrf_checks=True)
-    client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
-    return client
 
 
 @pytest.fixture

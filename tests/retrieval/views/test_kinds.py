@@ -9,7 +9,6 @@ from django.apps import apps
 from django.core.cache import cache
 from rest_framework.test import APIClient
 
-from access.models import ApiKey
 from documents.models import Source
 from documents.serializers import render_reference
 from documents.services import TextContent, add_artifact
@@ -95,15 +94,6 @@ HIERARCHY = strict(
     relevant={"const": True if apps.is_installed("answers") else None},
     dropped=strict(orphans=COUNT, integrity_errors=COUNT),
 )
-
-
-@pytest.fixture
-def client(db):
-    """A client with a key, and with CSRF checks as in browser sessions."""
-    _, secret = ApiKey.issue("tests")
-    client = APIClient(enforce_csrf_checks=True)
-    client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
-    return client
 
 
 @pytest.fixture

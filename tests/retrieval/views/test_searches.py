@@ -35,15 +35,6 @@ def nothing_planned():
     cache.clear()  # it holds which documents other tests had planned
 
 
-@pytest.fixture
-def client(db):
-    """A client with a key, and with CSRF checks as in browser sessions."""
-    _, secret = ApiKey.issue("tests")
-    client = APIClient(enforce_csrf_checks=True)
-    client.credentials(HTTP_AUTHORIZATION=f"Bearer {secret}")
-    return client
-
-
 @pytest.fixture(scope="module")
 def build(shared_store):
     return load_index("plain")
