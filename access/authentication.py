@@ -175,7 +175,7 @@ def has_oauth(request: HttpRequest | Request) -> bool:
 
 def get_issuer(request: HttpRequest | Request) -> str:
     """The authorization server, as the request names the service."""
-    return f"{request.scheme}://{request.get_host()}"
+    return f"{request.scheme}://{request.get_host()}{request.META['SCRIPT_NAME']}"
 
 
 def get_resource(request: HttpRequest | Request) -> str:

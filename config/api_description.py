@@ -1,6 +1,6 @@
 """Views of the OpenAPI document and of the page that draws it."""
 
-from functools import cache
+from functools import lru_cache
 from threading import Lock
 from typing import Any
 
@@ -17,13 +17,13 @@ _lock = Lock()
 
 
 class SchemaView(SpectacularAPIView):
-    """The OpenAPI document, as YAML or JSON; the same for every caller."""
+    """The OpenAPI document, as YAML or JSON; the same for every caller at the same address."""
 
     @extend_schema(exclude=True)
     def get(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
         renderer = request.accepted_renderer
         with _lock:  # one thread makes it while others wait for it
-            content = _render_document(renderer.format)
+            content = _render_document(renderer.format, request.META["SCRIPT_NAME"])
         return HttpResponse(content, content_type=f"{renderer.media_type}; charset=utf-8")
 
 
@@ -35,9 +35,11 @@ class DocsView(SpectacularSwaggerSplitView):
         return response
 
 
-@cache
-def _render_document(format: str) -> str | bytes:
+@lru_cache(maxsize=8)
+def _render_document(format: str, base_path: str) -> str | bytes:
     """Once for each process and format, because it takes half a second."""
     schema = SchemaGenerator().get_schema(public=True)  # type: ignore[no-untyped-call]
+    if base_path:
+        schema["servers"] = [{"url": base_path}]
     [renderer, *_] = [each for each in SchemaView.renderer_classes if each.format == format]
     return renderer().render(schema, renderer_context={})

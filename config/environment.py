@@ -1,8 +1,10 @@
 """Reads settings from the environment. A wrong value ends the process with one sentence."""
 
 import os
+import re
 import sys
 from collections.abc import Collection
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -10,6 +12,8 @@ from dotenv import load_dotenv
 
 BASE_DIR = Path(__file__).resolve().parents[1]  # the code, and the files it comes with
 MAX_URL_CHARS = 2_000  # the length of a receiver's address in the table of deliveries
+# Unreserved characters only, so that it is the same in an address and decoded.
+BASE_PATH = re.compile(r"(/[\w~-][\w.~-]*)+", re.ASCII)
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
@@ -75,6 +79,33 @@ def read_number(name: str, default: float, at_most: float) -> float:
 def read_list(name: str) -> list[str]:
     """The values between commas."""
     return [value.strip() for value in os.environ.get(name, "").split(",") if value.strip()]
+
+
+def read_base_path(name: str) -> str:
+    """Read the path of an address, without a slash at its end.
+
+    Raises:
+        SystemExit: it is no such path.
+    """
+    path = os.environ.get(name, "").strip().rstrip("/")
+    if path and not BASE_PATH.fullmatch(path):
+        sys.exit(
+            f"{name} is {path!r}, but must be a path of ASCII letters, digits and - _ . ~, such as "
+            "/strata."
+        )
+    return path
+
+
+def read_networks(name: str, default: str) -> list[IPv4Network | IPv6Network]:
+    """Read addresses and networks, separated by commas.
+
+    Raises:
+        SystemExit: one is neither.
+    """
+    try:
+        return [ip_network(each) for each in read_list(name) or default.split(",")]
+    except ValueError as error:
+        sys.exit(f"{name}: {error}. Write addresses and networks, such as 10.0.0.0/8,192.0.2.1.")
 
 
 def read_url(name: str, default: str = "") -> str:

@@ -39,6 +39,18 @@ class ContentSecurityPolicyMiddleware(MiddlewareMixin):
         return response
 
 
+class CookiePathMiddleware(MiddlewareMixin):
+    """Cookies are for the path of the service only; other paths of the host may be others'."""
+
+    def process_response(
+        self, request: HttpRequest, response: HttpResponseBase
+    ) -> HttpResponseBase:
+        for cookie in response.cookies.values():
+            if cookie["path"] == "/":
+                cookie["path"] = f"{request.META['SCRIPT_NAME']}/"
+        return response
+
+
 BODY_IS_PENDING: Final = "strata.body_is_pending"  # a key of the environ
 
 

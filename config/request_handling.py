@@ -29,6 +29,7 @@ from django.core.wsgi import get_wsgi_application
 
 from config.error_statuses import exception_handler
 from config.middleware import BODY_IS_PENDING, BodyWanted
+from config.proxies import apply_proxy_headers
 from config.web_threads import web_threads
 from core.apps import list_apps
 from core.exceptions import BodyTimeout, StrataError, TooLarge, TooManyStreams
@@ -64,16 +65,20 @@ class _ClientDisconnected(Exception):
 
 async def handle_request(scope: dict[str, Any], receive: Any, send: Any) -> None:
     """The ASGI application."""
-    if not scope["path"].startswith("/api/"):
-        await _handle_request(scope, receive, send)
+    scope = apply_proxy_headers(scope)
+    environ = _make_environ(scope)
+    if not environ["PATH_INFO"].startswith("/api/"):
+        await _handle_request(scope, environ, receive, send)
         return
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
     with span("request", headers=headers):
-        await _handle_request(scope, receive, send)
+        await _handle_request(scope, environ, receive, send)
 
 
-async def _handle_request(scope: dict[str, Any], receive: Any, send: Any) -> None:
-    environ = _make_environ(scope)
+async def _handle_request(
+    scope: dict[str, Any], environ: dict[str, Any], receive: Any, send: Any
+) -> None:
+    path = environ["PATH_INFO"]
     body = _RequestBody(receive, int(environ.get("CONTENT_LENGTH", 0)))
     try:
         await body.receive_small()
@@ -88,13 +93,13 @@ async def _handle_request(scope: dict[str, Any], receive: Any, send: Any) -> Non
                 await _send_answer(preview, receive, send)
                 return
             await body.receive_large(preview.response.max_bytes)
-        if scope["path"] in ASYNCHRONOUS_PATHS:
-            with _counting_streams() if scope["path"] in STREAMING_PATHS else nullcontext():
+        if path in ASYNCHRONOUS_PATHS:
+            with _counting_streams() if path in STREAMING_PATHS else nullcontext():
                 await _answer_on_loop(scope, body, receive, send)
             return
         environ |= {"wsgi.input": body.file, "CONTENT_LENGTH": str(body.byte_count)}
         body.file.seek(0)
-        threads = _threads_by_path.get(scope["path"], _threads)
+        threads = _threads_by_path.get(path, _threads)
         await _send_answer(await _run_in_thread(threads, _call_django, environ), receive, send)
     except _ClientDisconnected:
         pass
@@ -307,10 +312,11 @@ def _encode_headers(headers: Iterable[tuple[str, str]]) -> list[tuple[bytes, byt
 def _make_environ(scope: dict[str, Any]) -> dict[str, Any]:
     """The WSGI environ (PEP 3333) of an ASGI HTTP scope, with an empty body."""
     server, client = scope["server"] or ("", 0), scope["client"] or ("", 0)
+    base = scope.get("root_path", "")
     environ: dict[str, Any] = {
         "REQUEST_METHOD": scope["method"],
-        "SCRIPT_NAME": "",
-        "PATH_INFO": unquote_to_bytes(scope["raw_path"]).decode("latin-1"),
+        "SCRIPT_NAME": base,
+        "PATH_INFO": unquote_to_bytes(scope["raw_path"][len(base) :]).decode("latin-1"),
         "QUERY_STRING": scope["query_string"].decode("latin-1"),
         "SERVER_PROTOCOL": f"HTTP/{scope['http_version']}",
         "SERVER_NAME": server[0],

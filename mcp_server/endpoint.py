@@ -29,8 +29,9 @@ from mcp_server.asgi_transport import StreamingTransport
 from mcp_server.operations import load_operations
 from retrieval.event_loop import run_in_thread
 
-# Copied to the requests to REST; the second holds the client's address behind a proxy.
-FORWARDED_HEADERS = ("Authorization", "X-Forwarded-For")
+# Copied to the requests to REST; behind a proxy, the others hold the client's address and the path
+# of the service.
+FORWARDED_HEADERS = ("Authorization", "X-Forwarded-For", "X-Forwarded-Prefix")
 
 
 class _Checked(HttpResponse):

@@ -11,11 +11,13 @@ from pythonjsonlogger.core import RESERVED_ATTRS
 from config.environment import (
     BASE_DIR,
     LOG_LEVELS,
+    read_base_path,
     read_choice,
     read_data_dir,
     read_folder,
     read_int,
     read_list,
+    read_networks,
     read_number,
     read_project_dir,
     read_url,
@@ -72,6 +74,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "config.request_log.RequestLogMiddleware",
     "django.middleware.security.SecurityMiddleware",
+    "config.middleware.CookiePathMiddleware",
     "config.middleware.ContentSecurityPolicyMiddleware",
     "config.middleware.BodyLimitMiddleware",  # before any that reads a form
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -89,6 +92,12 @@ MIDDLEWARE = [
 # Names by which requests may address the service, separated by commas.
 ALLOWED_HOSTS = read_list("ALLOWED_HOSTS")
 STRATA_LOOPBACK_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
+
+# The path below which a proxy serves Strata, such as /strata. Empty: X-Forwarded-Prefix says it.
+# That header and X-Forwarded-Proto are read in requests of these addresses and networks only.
+STRATA_BASE_PATH = read_base_path("STRATA_BASE_PATH")
+STRATA_TRUSTED_PROXIES = read_networks("STRATA_TRUSTED_PROXIES", "127.0.0.0/8,::1")
+FORCE_SCRIPT_NAME = STRATA_BASE_PATH or None
 
 ROOT_URLCONF = "config.urls"
 ASGI_APPLICATION = "config.request_handling.handle_request"  # MCP sends it requests to REST
@@ -117,6 +126,11 @@ TIME_ZONE = "UTC"
 USE_TZ = True
 
 STATIC_URL = "static/"
+WHITENOISE_STATIC_PREFIX = "/static/"  # below the path of the service, whatever that is
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "console.files.PageFilesStorage"},
+}
 STATICFILES_DIRS = [BASE_DIR / "console"]
 STATICFILES_FINDERS = [
     "console.files.PageFilesFinder",

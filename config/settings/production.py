@@ -7,7 +7,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from config.environment import LOG_LEVELS, read_choice, read_folder, read_int, require_url
 from config.settings.base import *  # noqa: F403
-from config.settings.base import ALLOWED_HOSTS, LOGGING, STATIC_ROOT
+from config.settings.base import ALLOWED_HOSTS, LOGGING, STATIC_ROOT, STORAGES
 
 MIN_SECRET_KEY_CHARS = 50  # Django's own recommendation
 
@@ -82,7 +82,7 @@ SECURE_SSL_REDIRECT = _has_tls
 STRATA_CLIENT_ADDRESS_HEADER = "HTTP_X_FORWARDED_FOR"
 STRATA_MAX_CONNECTIONS_PER_ADDRESS = read_int("STRATA_MAX_CONNECTIONS_PER_ADDRESS", 0)
 # Health checks and Prometheus ask each server and not the proxy.
-SECURE_REDIRECT_EXEMPT = ["^health/", "^metrics$"]
+SECURE_REDIRECT_EXEMPT = [r"(^|/)health/(live|ready)$", r"(^|/)metrics$"]
 SECURE_HSTS_SECONDS = 31_536_000 if _has_tls else 0
 # Both reach beyond this service, and a preload list is hard to leave.
 SECURE_HSTS_INCLUDE_SUBDOMAINS = _read_flag("STRATA_HSTS_SUBDOMAINS")
@@ -96,10 +96,7 @@ CSRF_COOKIE_SECURE = _has_tls
 # Collected files are served compressed; others are served from their packages as they are.
 STATIC_ROOT = read_folder("STRATA_STATIC_DIR", STATIC_ROOT)
 WHITENOISE_USE_FINDERS = not (STATIC_ROOT / "style.css").exists()  # it would prefer the packages'
-STORAGES = {
-    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
-    "staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"},
-}
+STORAGES = {**STORAGES, "staticfiles": {"BACKEND": "console.files.CompressedPageFilesStorage"}}
 
 # --- Cache -----------------------------------------------------------------------------------
 

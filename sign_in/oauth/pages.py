@@ -114,8 +114,11 @@ def _show_consent(request: HttpRequest, context: dict[str, Any], status: int = 2
 
 @_with_oauth
 @require_safe
-def describe_resource(request: HttpRequest) -> HttpResponse:
-    """The metadata of the MCP endpoint (RFC 9728)."""
+def describe_resource(request: HttpRequest, resource: str = "mcp") -> HttpResponse:
+    """The metadata of the MCP endpoint (RFC 9728). ``resource``: its path, also from the root of
+    the host."""
+    if resource not in {"mcp", f"{request.META['SCRIPT_NAME']}/mcp".lstrip("/")}:
+        raise Http404
     return JsonResponse(
         {
             "resource": get_resource(request),
@@ -129,16 +132,18 @@ def describe_resource(request: HttpRequest) -> HttpResponse:
 
 @_with_oauth
 @require_safe
-def describe_server(request: HttpRequest) -> HttpResponse:
-    """The metadata of the authorization server (RFC 8414)."""
-    issuer = get_issuer(request)
+def describe_server(request: HttpRequest, issuer_path: str = "") -> HttpResponse:
+    """The metadata of the authorization server (RFC 8414). ``issuer_path``: that of the service,
+    if the address is at the root of the host."""
+    if f"/{issuer_path}" not in {"/", request.META["SCRIPT_NAME"]}:
+        raise Http404
     return JsonResponse(
         {
-            "issuer": issuer,
-            "authorization_endpoint": issuer + reverse("oauth-authorize"),
-            "token_endpoint": issuer + reverse("oauth-token"),
-            "registration_endpoint": issuer + reverse("oauth-register"),
-            "revocation_endpoint": issuer + reverse("oauth-revoke"),
+            "issuer": get_issuer(request),
+            "authorization_endpoint": request.build_absolute_uri(reverse("oauth-authorize")),
+            "token_endpoint": request.build_absolute_uri(reverse("oauth-token")),
+            "registration_endpoint": request.build_absolute_uri(reverse("oauth-register")),
+            "revocation_endpoint": request.build_absolute_uri(reverse("oauth-revoke")),
             "scopes_supported": SCOPES,
             "response_types_supported": ["code"],
             "grant_types_supported": ["authorization_code", "refresh_token"],

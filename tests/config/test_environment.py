@@ -6,9 +6,11 @@ from config.checks import check_names_of_variables
 from config.environment import (
     LOG_LEVELS,
     load_environment,
+    read_base_path,
     read_choice,
     read_int,
     read_listen_address,
+    read_networks,
     read_number,
     read_url,
 )
@@ -51,6 +53,28 @@ def test_a_wrong_url_ends_the_start_with_one_sentence(monkeypatch, text):
 
     with pytest.raises(SystemExit, match="STRATA_LLM_BASE_URL must be a URL, such as"):
         read_url("STRATA_LLM_BASE_URL")
+
+
+@pytest.mark.parametrize("text", ["strata", "//a", "/a/../b", "/a b", "/ä", "https://a.example/b"])
+def test_a_wrong_path_ends_the_start_with_one_sentence(monkeypatch, text):
+    monkeypatch.setenv("STRATA_BASE_PATH", text)
+
+    with pytest.raises(SystemExit, match=r"STRATA_BASE_PATH is .* but must be a path of ASCII"):
+        read_base_path("STRATA_BASE_PATH")
+
+
+@pytest.mark.parametrize(("text", "path"), [("", ""), ("/", ""), (" /a/b.c/ ", "/a/b.c")])
+def test_a_path_has_no_slash_at_its_end(monkeypatch, text, path):
+    monkeypatch.setenv("STRATA_BASE_PATH", text)
+
+    assert read_base_path("STRATA_BASE_PATH") == path
+
+
+def test_a_wrong_network_ends_the_start_with_one_sentence(monkeypatch):
+    monkeypatch.setenv("STRATA_TRUSTED_PROXIES", "10.0.0.0/8, proxy.example")
+
+    with pytest.raises(SystemExit, match=r"STRATA_TRUSTED_PROXIES: .proxy\.example. does not"):
+        read_networks("STRATA_TRUSTED_PROXIES", "::1")
 
 
 def test_a_wrong_log_level_ends_the_start_with_one_sentence(monkeypatch):
