@@ -486,16 +486,18 @@ onSubmit($("missed"), async () => {
 // --- Start -----------------------------------------------------------------------------------------------
 
 async function initializePage() {
-  const before = $("q").value;
+  const before = new URLSearchParams(location.search).get("q") ?? "";
   await refreshIndexes();
   const typed = $("q").value;
   if (isDenied) fillForm();
   else searchFromAddress();
   if (typed === before) return;
-  $("q").value = typed; // typed while the indexes were loaded
+  $("q").value = typed; // typed while the page was loaded
   $("q").dispatchEvent(new Event("input"));
 }
 
+const typedEarly = $("q").value; // before this script ran
 fillForm();
+if (typedEarly) $("q").value = typedEarly;
 if (!matchMedia("(pointer: coarse)").matches) $("q").focus({ preventScroll: true });
 initializePage();

@@ -77,6 +77,19 @@ class TestTyping:
 
         assert admitted.input_value("#q") == "lamp"
 
+    def test_before_the_script_runs_is_kept(self, admitted: "Page"):
+        waiting: list[Route] = []
+        admitted.route("**/search/search.*js", lambda route: waiting.append(route))
+        admitted.goto("/?index=plain", wait_until="commit")
+        admitted.fill("#q", "lamp")
+        while not waiting:
+            admitted.wait_for_timeout(10)
+        waiting.pop().continue_()
+
+        admitted.wait_for_url("**q=lamp*")
+
+        assert admitted.input_value("#q") == "lamp"
+
 
 class TestBeside:
     def test_marks_what_only_one_ranking_has(self, admitted: "Page"):
