@@ -63,11 +63,9 @@ def production_and_key(
             **request.module.SETTINGS,
         )
     yield production, secret
-    production.api.close()
     with django_db_blocker.unblock():
+        production.forget()
         call_command("flush", interactive=False, verbosity=0)
-    if left := list(broker.scan_iter(f"{production.key_prefix}*")):
-        broker.delete(*left)
 
 
 @pytest.fixture

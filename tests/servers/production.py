@@ -14,7 +14,10 @@ from typing import Any
 
 import httpx
 import pytest
+import redis
 
+from indexing.models import IndexBuild
+from indexing.stores.qdrant import QdrantStore
 from tests.serving import ROOT, Process, free_port
 
 START_SECONDS = 180
@@ -116,6 +119,21 @@ class Production:
 
     def beat(self) -> AbstractContextManager[Process]:
         return self.running("beat", "celery", "-A", "config", "beat", "--loglevel", "INFO")
+
+    def forget(self) -> None:
+        """Drop what the tests left on the servers, but for the rows of the database. A test that
+        has the same ids again must not find points of another."""
+        self.api.close()
+        broker = redis.Redis.from_url(self.environment["REDIS_URL"])
+        if left := list(broker.scan_iter(f"{self.key_prefix}*")):
+            broker.delete(*left)
+        broker.close()
+        api_key = self.environment.get("QDRANT_API_KEY", "")
+        store = QdrantStore.connect(self.environment["QDRANT_URL"], api_key)
+        for build in IndexBuild.objects.all():
+            for collection in build.collections():
+                store.drop_collection(collection)
+        store.close()
 
     def upload(self, name: str, text: str, *, index: str = "plain") -> str:
         given = self.api.post(f"indexes/{index}/artifacts/", files={"file": (name, text.encode())})

@@ -1,6 +1,5 @@
 """The production form at small scale: web server, PostgreSQL, Redis, Qdrant, workers that fork."""
 
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -8,9 +7,8 @@ import redis
 from django.db import connection
 
 from access.models import ApiKey
-from indexing.models import IndexBuild, Node
+from indexing.models import Node
 from indexing.services import load_specs
-from indexing.stores.qdrant import QdrantStore
 from tests.servers.conftest import REDIS_URL
 from tests.servers.production import Production, kill_group
 
@@ -41,14 +39,7 @@ def production(
     )
     production.authorise(ApiKey.issue("the test")[1])
     yield production
-    production.api.close()
-    if left := list(broker.scan_iter(f"{production.key_prefix}*")):
-        broker.delete(*left)
-    store = QdrantStore.connect(qdrant_url, os.environ.get("QDRANT_API_KEY", ""))
-    for build in IndexBuild.objects.all():
-        for collection in build.collections():
-            store.drop_collection(collection)
-    store.close()
+    production.forget()
 
 
 class TestWorkers:
