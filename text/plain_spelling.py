@@ -25,8 +25,10 @@ _UNPLAIN: Final = re.compile(
 # What a tokenizer would not keep: the µ of units, which is two characters, and fractions.
 _FRACTION: Final = re.compile(r"(\d)?([¼-¾⅐-⅞])")
 _MICRO: Final = re.compile(r"[µμ](?=[a-zA-Z])")
-_LANGUAGE: Final = re.compile(r"(?<!\w)([A-Za-z])(\+\+|#)(?![\w+#])|(?<!\w)\.(?i:net)\b")
-_SIGNS: Final = {"++": "plusplus", "#": "sharp", None: "dotnet NET"}
+_LANGUAGE: Final = re.compile(
+    r"(?<!\w)(?:([A-Z])(\+\+|#)(?![\w+#])|([CF])[ -](plus[ -]plus|sharp)\b|\.net\b)", re.I
+)
+_LANGUAGE_SIGNS: Final = ("++", "#", "plus", "sharp", "Sharp", ".NET", ".net", ".Net")
 _RAISED: Final = regex.compile(r"(?<=\p{Nd}|\p{L}{4})[⁺⁻]?[⁰¹²³⁴-⁹]+|(?<=\p{Nd})[₊₋]?[₀-₉]+")
 
 
@@ -42,15 +44,21 @@ def spell_plainly(text: str) -> str:
 
 def spell_signs(text: str) -> str:
     """``spell_plainly``, and with letters for the signs that make another word of C++, C#, .NET and
-    µg, with ss for ß, and with digits for ½."""
+    µg, with ss for ß, with digits for ½, and with one word for C sharp."""
     if not text.isascii():
         if _UNPLAIN.search(text) or not unicodedata.is_normalized("NFC", text):
             text = spell_plainly(text)
         text = _MICRO.sub("u", text).replace("ß", "ss").replace("ẞ", "SS")
         text = _FRACTION.sub(_spell_fraction, text)
-    if "++" in text or "#" in text or ".NET" in text or ".net" in text or ".Net" in text:
-        text = _LANGUAGE.sub(lambda found: f"{found[1] or ''}{_SIGNS[found[2]]}", text)
+    if any(sign in text for sign in _LANGUAGE_SIGNS):
+        text = _LANGUAGE.sub(_spell_language, text)
     return text
+
+
+def _spell_language(found: re.Match[str]) -> str:
+    if found[1]:
+        return found[1] + ("sharp" if found[2] == "#" else "plusplus")
+    return found[3] + re.sub("[ -]", "", found[4].lower()) if found[3] else "dotnet NET"
 
 
 def _spell_fraction(found: re.Match[str]) -> str:

@@ -52,6 +52,14 @@ _NUMBER: Final = re.compile(r"\d+(?:\.\d+)?")
 _GROUP: Final = re.compile(r"\d{3}")
 _DIGITS: Final = re.compile(r"[+(]*\d[\d()/-]*")
 _FRACTION: Final = re.compile(r"\d{1,2}/\d{1,2}")
+_TIME: Final = re.compile(r"0?(\d{1,2}:\d\d)(?::\d\d)?(?:[ap]\.?m)?")
+# Two groups that are no range, which would not begin with 0 or go from 12 to 3456, and no month.
+_TWO_GROUPS: Final = re.compile(
+    r"(?=(?:\d-?){6})(?!(?:19|20)\d\d-)(?:0\d+-|\d-\d{3}|\d\d-\d\d|\d{3}-\d{3}|\d+-0)\d\d+"
+    r"(?<!-19\d\d)(?<!-20\d\d)(?<!00)"
+)
+# Of programs, without rows of signs that separate parts of a text; a question mark may follow.
+_OPERATOR: Final = re.compile(r"((?!--|([^=>])\2\2|[?!]+$)[=!<>&|?:+*/%^~-]{2,3}?)[?:!]?")
 _RUN: Final = re.compile(rb"\x01{5,}")  # of stop words, which are searched as they stand
 _INITIALS: Final = re.compile(rf"(?:{_LETTERS}\.)+{_LETTERS}")
 _PICTOGRAPH: Final = regex.compile(
@@ -263,7 +271,8 @@ def _read_token(token: str) -> _Token | None:
         is_name = joined.isupper()
         return _Token(core, ((joined, "same", False),) * is_name, name=joined.lower() * is_name)
     if not any(each.isalnum() for each in core):
-        return None
+        operator = _OPERATOR.fullmatch(token.strip("`'\"(),.;"))
+        return _Token(operator[1], ((operator[1], "name", True),)) if operator else None
     return _read_number(core) or _read_code(core)
 
 
@@ -308,6 +317,8 @@ def _read_number(core: str) -> _Token | None:
         return _Token(core, _list_sides(core.replace(",", ".")))
     if _FRACTION.fullmatch(core):
         return _Token(core, ((core, "same", True),))
+    if time := _TIME.fullmatch(core):
+        return _Token(core, ((time[1], "value", True),))
     amount = _AMOUNT.fullmatch(core)
     if amount and (amount[1] or amount[4] or _DECIMAL.fullmatch(core)):
         currency, written, hyphen, unit = amount.groups("")
@@ -384,7 +395,7 @@ def _join(core: str) -> _Spelt:
         return ()
     if digits == len(joined):  # no date or range
         least = _MIN_HYPHENATED_DIGITS if core.count("-") > 1 else MIN_DIGITS
-        is_joined = len(parts) > 2 and digits >= least
+        is_joined = (len(parts) > 2 and digits >= least) or bool(_TWO_GROUPS.fullmatch(core))
     elif digits == 0:
         is_joined = core.isupper() or not ("/" in core or "\\" in core)
     else:  # AB1.5 is not AB15

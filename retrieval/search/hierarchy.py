@@ -81,6 +81,7 @@ def search_hierarchical(
     """
     options.check(max_limit=MAX_ARTIFACTS)
     run = SearchRun(indexes, [query], options, grant)
+    run.compared_points = COMPARED_PER_COLLECTION
     _require_summaries_and_chunks(run.builds.values())
     summaries = run.add_targets(SummaryType.ALL.kinds, run.text)
     chunks = run.add_targets(["chunk"], run.text)
@@ -108,7 +109,7 @@ def search_hierarchical(
                 found = _keep_best_artifacts(candidates, options.limit)
         return found
 
-    candidates = run.rank(rank)
+    candidates = run.rank(rank, _count_artifacts)
     [hits] = run.make_hits(candidates)
     artifacts = group_by_artifact(hits)
     _read_page_summaries(artifacts, [build.id for build in run.builds.values() if build])
@@ -145,6 +146,10 @@ def _has_summaries_and_chunks(kinds: Collection[str]) -> bool:
 def _counts(payload: Payload) -> bool:
     """Whether a hit counts in the ranking: a chunk, or a summary that no rules wrote."""
     return payload.get("model_name") != EXTRACTIVE_MODEL_NAME
+
+
+def _count_artifacts(candidates: Iterable[Candidate]) -> int:
+    return len({each.point.payload["artifact_id"] for each in candidates})
 
 
 def _rank(scored: Iterable[tuple[str, float]]) -> dict[str, float]:

@@ -14,14 +14,22 @@ from indexing.embedding import Embedder
 from indexing.sparse_vectors import encode_sparse_query
 from indexing.spec import EmbeddingSpec, SparseSpec
 from indexing.stores import DenseVector, SparseVector
+from retrieval.search.query_syntax import PASTED_CHARS, compare_words
+from text.languages import find_languages_of_stop_word
 from text.sentences import find_sentences, split_long_sentences
+from text.words import split_word_set
 
 MAX_PARTS: Final = 6  # embedded of one query; of a longer one, the first and the last
 _CHARS_PER_TOKEN: Final = 2  # at least, of a sentence that is cut
-_LONG_CHARS: Final = 1_000  # a query of so many is pasted, not typed
 _QUESTION_WEIGHT: Final = 2.0
 _OWN_TERMS: Final = 2  # of a question that needs no other words; "How do I fix this?" has one
 _QUESTION_CHARS: Final = 300  # of a longer sentence, the last line is the question
+# A question with at most so many words of its own and one of these is about the text.
+_POINTING_TERMS: Final = 3
+_POINTING: Final = split_word_set(
+    "this these here dies diese dieser hier ce cette ici esto este aqui"
+)
+_LINE_CHARS: Final = 200  # of the text's first and last line, where its error stands
 _AFTER_QUESTION: Final = re.compile(r"(?<=[?？؟])[\"'”’»)]*\s+")
 _LAST: Final = re.compile(r"(?<=[.!:;])\s+|\n+")
 
@@ -65,9 +73,9 @@ def embed_by_parts(embedder: Embedder, query: str) -> DenseVector:
 
 def find_question(query: str) -> str:
     """The sentences with a question mark in a pasted text; empty if it has none, or is none."""
-    if len(query) < _LONG_CHARS:
+    if len(query) < PASTED_CHARS:
         return ""
-    question, weight = _find_question(query, _split(query, _LONG_CHARS))
+    question, weight = _find_question(query, _split(query, PASTED_CHARS))
     return question if weight == _QUESTION_WEIGHT else ""
 
 
@@ -76,9 +84,9 @@ def encode_terms(spec: SparseSpec, query: str, *, has_vector: bool = False) -> S
     Beside a vector, which has the rest, a question of several words is all that is looked for:
     where no passage has them, those of the text would rank passages that are like it."""
     vector = encode_sparse_query(spec, query)
-    if len(query) < _LONG_CHARS:
+    if len(query) < PASTED_CHARS:
         return vector
-    question, weight = _find_question(query, _split(query, _LONG_CHARS))
+    question, weight = _find_question(query, _split(query, PASTED_CHARS))
     own = encode_sparse_query(spec, question)
     if has_vector and weight == _QUESTION_WEIGHT and len(own.indices) >= _OWN_TERMS:
         return own
@@ -103,11 +111,25 @@ def _split(query: str, limit: int) -> list[str]:
 
 def _find_question(query: str, sentences: Sequence[str]) -> tuple[str, float]:
     """The sentences with a question mark, or the last one, which may begin with a small letter; and
-    how much it counts."""
+    how much it counts. What fixes "this" is looked for with the lines that say what it is."""
     asked = [
         # lines without a full stop before it may seem to be its beginning
         each if len(each) <= _QUESTION_CHARS else each.splitlines()[-1]
         for each in sentences
         if each.rstrip("\"'”’») ").endswith(("?", "？", "؟"))
     ]
-    return (" ".join(asked), _QUESTION_WEIGHT) if asked else (_LAST.split(query.rstrip())[-1], 1.0)
+    if not asked:
+        return _LAST.split(query.rstrip())[-1], 1.0
+    question = " ".join(asked)
+    lines = [each.strip() for each in query.splitlines() if not any(q in each for q in asked)]
+    lines = list(filter(None, lines))
+    if lines and _points_at_text(question):
+        question = f"{question} {lines[0][:_LINE_CHARS]} {lines[-1][-_LINE_CHARS:]}"
+    return question, _QUESTION_WEIGHT
+
+
+def _points_at_text(question: str) -> bool:
+    """Whether a question is about the text that is pasted with it: "How do I fix this?"."""
+    words = compare_words(question)
+    own = sum(not find_languages_of_stop_word(word) for word in words)
+    return not own or (own <= _POINTING_TERMS and not _POINTING.isdisjoint(words))

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 import regex  # for Unicode properties, which re lacks
 
 from core.exceptions import InvalidInput
-from text.plain_spelling import spell_plainly
+from text.plain_spelling import spell_signs
 from text.words import fold_words, split_word_set
 
 Words: TypeAlias = tuple[str, ...]  # folded, which follow each other in a text
@@ -22,15 +22,14 @@ Alternatives: TypeAlias = tuple[Words, ...]
 MAX_CONDITIONS: Final = 50  # words and phrases of a request
 MAX_CONDITION_CHARS: Final = 500
 _NAMED: Final = 10  # fields or phrases, in a note
+_MAX_NOTES: Final = 3  # of signs that are text
+PASTED_CHARS: Final = 1_000  # of a query: a longer one is pasted, not typed
 
-# C++ and C# are other words than C. Scripts without spaces have a word for each character, so that
-# a phrase is found within a sentence.
-_CODE_LANGUAGE = regex.compile(r"(?<![\p{L}\p{N}])(\p{L})(\+\+|#)(?![\p{L}\p{N}])")
+# Scripts without spaces have a word for each character, so that a phrase is found in a sentence.
 _UNSPACED_SCRIPTS: Final = r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]"
 _UNSPACED = regex.compile(rf"{_UNSPACED_SCRIPTS}\p{{M}}*")
 _ARABIC_ARTICLE = regex.compile(r"(?<!\p{L})[وفبك]?(?:ال|لل)(?=\p{L}{2})")  # part of its word
 _NO_ASCII_WORD = re.compile("[^a-z0-9]+")
-_PLUSES: Final = {"++": "plusplus", "#": "sharp"}
 
 _DOUBLE: Final = '"“”„‟＂″'  # languages open and close with different ones of these
 _QUOTES: Final = f"{_DOUBLE}«»‹›「」『』"
@@ -73,9 +72,7 @@ _JOINING: Final = split_word_set("and or und oder bzw sowie et ou y e o")
 
 def compare_words(text: str) -> Words:
     """The words of a text as they are compared: whatever their case, accents and punctuation."""
-    text = spell_plainly(text)
-    if "+" in text or "#" in text:
-        text = _CODE_LANGUAGE.sub(lambda found: found[1] + _PLUSES[found[2]], text)
+    text = spell_signs(text)  # C++ and C# are other words than C
     if text.isascii():  # the same in less time: hundreds of passages are compared
         return tuple(_NO_ASCII_WORD.sub(" ", text.lower()).split())
     text = _UNSPACED.sub(lambda found: f" {found[0]} ", _ARABIC_ARTICLE.sub("", text))
@@ -203,11 +200,14 @@ class _Reader:
         if len(required) + len(self.excluded) > MAX_CONDITIONS:
             note = f"More than {MAX_CONDITIONS} signs of syntax were read as text."
             return ReadQuery(self.query, notes=(note,))
+        notes = list(dict.fromkeys(self.notes))
+        if len(notes) > _MAX_NOTES:
+            notes[_MAX_NOTES - 1 :] = [f"{len(notes) - _MAX_NOTES + 1} more signs are text, too."]
         text = " ".join(piece.text for piece in self.pieces if piece.text)
         if not compare_words(text):
             text = " ".join(self.value_texts)
         if not text and self.excluded:
-            self.notes.append(
+            notes.append(
                 "Only words to leave out were given: nothing was searched for, and the order of "
                 "the hits has no meaning."
             )
@@ -219,7 +219,7 @@ class _Reader:
             Conditions((), tuple(self.excluded)),
             tuple(dict.fromkeys(required)),
             {"all_of": filters} if filters else {},
-            notes=tuple(dict.fromkeys(self.notes)),
+            notes=tuple(notes),
             question=" ".join(filter(None, (each.quoted or each.text for each in self.pieces))),
         )
 
@@ -333,9 +333,13 @@ class _Reader:
 
 
 def read_query(query: str, read_field: ReadField, field_names: Sequence[str]) -> ReadQuery:
-    """Read a typed query. One without a sign of syntax is returned as it is, at no cost."""
+    """Read a typed query. One without a sign of syntax is returned as it is, at no cost. In a
+    pasted text, such as a log, signs are text."""
     if _MAY_HAVE_SYNTAX.search(query) is None:
         return ReadQuery(query)
+    if len(query) >= PASTED_CHARS:
+        note = f"Signs of syntax are text in a query of {PASTED_CHARS:,} characters or more."
+        return ReadQuery(query, notes=(note,))
     read = _Reader(query, read_field, field_names).read()
     has_syntax = read.all_conditions or read.filter
     return read if has_syntax else ReadQuery(query, notes=read.notes)

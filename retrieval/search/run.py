@@ -112,6 +112,7 @@ class SearchRun:
         self.text = read.text if len(queries) == 1 else queries[0]
         self.notes: list[str] = list(read.notes)
         self.conditions = read.all_conditions
+        self.compared_points = COMPARED_POINTS
         self._compared: dict[PointKey, bool] = {}
 
     def stage(self, name: str) -> AbstractContextManager[object]:
@@ -127,7 +128,7 @@ class SearchRun:
             target.filter = all_of(target.filter, typed)
         for target in targets if self.conditions else ():
             target.words = self._read.words
-            target.depth = COMPARED_POINTS
+            target.depth = self.compared_points
             target.needs_ranks = True
         self.targets += targets
         return targets
@@ -148,9 +149,10 @@ class SearchRun:
                 weights = replace(target.query_weights, dense=OTHER_LANGUAGE_WEIGHT)
                 target.query_weights = weights
 
-    def rank(self, rank: Callable[[], T]) -> T:
+    def rank(self, rank: Callable[[], T], count: Callable[[Any], int] = len) -> T:
         """Call ``rank``, which fetches and checks points, and once more if points were replaced, or
-        if no passage has what is typed in the query, which then is given up."""
+        if no passage has what is typed in the query, which then is given up. ``count``: what the
+        request's limit counts."""
         found = self._rank_current_points(rank)
         if self._read.typed and not any(found):
             self.conditions = self._read.conditions
@@ -161,11 +163,11 @@ class SearchRun:
             if any(found):
                 self.notes.append(self._read.explain_given_up())
         of_each_query = found if found and isinstance(found[0], Sequence) else [found]
-        is_short = min(map(len, of_each_query)) < self.options.offset + self.options.limit
-        if self.conditions and is_short and any(map(_is_cut, self.targets)):
+        is_short = min(map(count, of_each_query)) < self.options.offset + self.options.limit
+        if self.conditions and is_short and any(map(self._is_cut, self.targets)):
             self.notes.append(
-                f"Only the {COMPARED_POINTS:,} passages nearest to the query were compared with "
-                "the words that hits must have or lack."
+                f"Only the {self.compared_points:,} passages nearest to the query were compared "
+                "with the words that hits must have or lack."
             )
         elif not any(found) and any(
             len(words) > 1 for each in self.conditions.required for words in each
@@ -175,6 +177,11 @@ class SearchRun:
                 "passage: one that goes on in the next passage is not found."
             )
         return found
+
+    def _is_cut(self, target: Target) -> bool:
+        """Whether there are points that were not compared."""
+        ranks = () if target.ranking is None else (target.ranking.dense, target.ranking.sparse)
+        return target.has_more or any(len(each) >= self.compared_points for each in ranks)
 
     def _rank_current_points(self, rank: Callable[[], T]) -> T:
         known = HitChecks(dict(self.checks.results))
@@ -278,12 +285,6 @@ def _get_text(payload: Payload) -> str:
     kind = payload.get("kind")
     field = "chunk_text" if kind == "question" else KINDS[str(kind)].text_field
     return str(payload.get(field) or "")
-
-
-def _is_cut(target: Target) -> bool:
-    """Whether there are points that were not compared."""
-    ranks = () if target.ranking is None else (target.ranking.dense, target.ranking.sparse)
-    return target.has_more or any(len(each) >= COMPARED_POINTS for each in ranks)
 
 
 def add_up(answers: Sequence[AnyAnswer]) -> dict[str, Any]:

@@ -196,6 +196,7 @@ OTHERS = {  # in the docs, and no example of this table
     "a bird in shallow water",
     "CC(=O)Oc1ccccc1C(=O)O",  # needs RDKit: tests/spaces/chemistry
     "dissolves in water",
+    "-- -moorings",  # tests/retrieval/test_search_command.py
 }
 NOTES = {  # question -> what docs/how-to/ask-in-whole-sentences.md says of it
     "papers by Zyx Qwerty": "“Zyx Qwerty” is not used as a filter: no document has Zyx Qwerty "

@@ -71,6 +71,13 @@ class TestSearchCommand:
 
         assert "stale: the document has changed since" in search(capsys, "hierarchical")
 
+    def test_takes_a_query_that_begins_with_a_minus_sign_after_two(self, notes, capsys):
+        call_command("search", "--index=full", "--", "-granite")
+
+        out = capsys.readouterr().out
+        assert "Only words to leave out were given" in out
+        assert "Granite" not in out
+
     def test_reports_that_nothing_was_found(self, shared_store, capsys):
         make_build("empty", **ALL_KINDS)
 

@@ -13,7 +13,8 @@ class Command(AnswerCommand):
     help = "Search an index and print the best hits."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("query", help=f"Query text{describe_queries('--kind')}.")
+        forms = describe_queries("--kind")
+        parser.add_argument("query", help=f"Query text{forms}. Write -- before one such as -word.")
         parser.add_argument(
             "--index",
             help="One index name, or several separated by commas. Default: the only index that "

@@ -266,6 +266,16 @@ class TestOtherSpellings:
             ("Call öffneTürSchloss", ["tür schloss", "öffneTürSchloss", "oeffneTuerSchloss"]),
             ("Her pronouns are she/her.", ["she/her"]),
             ("Une bague en or blanc", ["or"]),
+            ("Written in C#", ["c sharp", "C-sharp", "csharp", "how is C sharp written"]),
+            ("The sonata in C sharp minor", ["C# minor"]),
+            ("Written in C++", ["c plus plus", "C-plus-plus"]),
+            ("It is a === b here", ["===", "what does === do", "why ===?"]),
+            ("Give a && b or (x => y)", ["&&", "=>"]),
+            ("Employer 27-4410873", ["274410873"]),
+            ("Part 18-7264 fits", ["187264"]),
+            ("Part 187264 fits", ["18-7264"]),
+            ("Call 030-74411", ["03074411"]),
+            ("Open from 09:05 to 5:40pm", ["9:05", "05:40"]),
         ],
     )
     def test_are_found(self, text, queries):
@@ -294,6 +304,10 @@ class TestOtherSpellings:
             (["Die ER ist voll", "Er ging, er kam, er blieb"], "ER"),
             (["Vitamin R and more", "R&D for vitamin R"][::-1], "R & D"),
             (["Rule\u00a07 is old", "A width of 7 cm"], "Rule 7"),
+            (["Written in C#", "Written in C"], "c sharp"),
+            (["The boat at 10:30", "The boat at 10:10, 30 knots"], "boat 10:30"),
+            (["The boat at 10:30", "The boat at 10:45", "The boat at 11:30"], "boat 10:30"),
+            (["187264 fits", "18-7264 fits"], "187264"),
         ],
     )
     def test_rank_the_spelling_first_that_was_asked_for(self, texts, query):
@@ -322,6 +336,16 @@ class TestOtherSpellings:
             ("In C++ only", "C"),
             ("The result of it", "IT"),
             ("a.miller@sea.example", "amiller"),
+            ("A sharp rise of C, sharp", "csharp"),
+            ("a === b", "=="),
+            ("One\n---\ntwo", "---"),
+            ("Well?!", "?!"),
+            ("Take 50-1500 mg", "501500"),
+            ("Pages 1234-1290", "12341290"),
+            ("Pages 1234-56", "123456"),
+            ("Held in 12-2018", "122018"),
+            ("Held in 2018-07", "201807"),
+            ("The boat at 10:30", "1030"),
         ],
     )
     def test_keep_apart_what_is_not_the_same(self, text, query):

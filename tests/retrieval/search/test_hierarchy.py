@@ -17,7 +17,7 @@ from indexing.exceptions import StoreUnavailable
 from indexing.models import IndexBuild, Node
 from indexing.spec import IndexSpec
 from indexing.stores import get_store
-from retrieval.search import Hit, Mode, SearchOptions, StaleHitPolicy, Verdict
+from retrieval.search import Hit, Mode, SearchOptions, StaleHitPolicy, Verdict, hierarchy
 from retrieval.search.hierarchy import group_by_artifact, search_hierarchical
 from summaries.models import EXTRACTIVE_MODEL_NAME, Summary
 from tests.factories import PARAGRAPHS, load_index, sync
@@ -100,6 +100,14 @@ class TestSummariesThatRulesWrote:
 
 
 class TestSearchHierarchical:
+    def test_says_how_many_passages_were_compared(self, talks, monkeypatch):
+        monkeypatch.setattr(hierarchy, "COMPARED_PER_COLLECTION", 3)
+
+        # More hits than documents are asked for, of fewer documents.
+        [note] = ask(must=["granite"], limit=2).notes
+
+        assert note.startswith("Only the 3 passages nearest")
+
     @pytest.mark.parametrize("mode", list(Mode))
     def test_ranks_the_matching_artifact_first(self, talks, mode):
         [best, *_] = ask(mode=mode).artifacts

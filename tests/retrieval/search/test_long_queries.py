@@ -101,6 +101,35 @@ def test_words_of_the_text_are_looked_for_where_the_question_has_but_one():
     assert find_question(ENVELOPE * 20) == find_question(QUESTION) == ""
 
 
+TRACE = "Tide table not found\n" + "process exited\n" * 80 + "The gauge is offline\n"
+
+
+@pytest.mark.parametrize(
+    "question", ["How do I fix this?", "Was bedeutet dieser Fehler?", "What should I do?"]
+)
+@pytest.mark.parametrize("pasted", [TRACE + "{}", "{}\n" + TRACE])
+def test_a_question_about_the_text_is_asked_with_its_first_and_last_line(question, pasted):
+    query = pasted.format(question)
+
+    assert find_question(query) == f"{question} Tide table not found The gauge is offline"
+    terms = encode_terms(SparseSpec(), query, has_vector=True)
+    own = encode_sparse_query(SparseSpec(), "tide, gauge").indices
+    assert len(own) == len(set(own).intersection(terms.indices)) == 2
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        QUESTION,
+        "When is the ferry?",
+        "渡轮几点开?",
+        "When does this late night ferry sail?",
+    ],
+)
+def test_another_question_is_asked_without_them(question):
+    assert find_question(TRACE + question) == question
+
+
 def test_a_short_query_has_its_terms_as_they_are():
     assert encode_terms(SparseSpec(), QUESTION) == encode_sparse_query(SparseSpec(), QUESTION)
 

@@ -176,6 +176,21 @@ def test_a_note_says_which_sign_was_taken_as_text(query, note):
     assert note in found
 
 
+def test_many_signs_that_are_text_have_few_notes():
+    notes = read(" ".join(f"-{n} degrees" for n in range(20))).notes
+
+    assert len(notes) == 3
+    assert notes[-1] == "18 more signs are text, too."
+
+
+def test_signs_of_a_pasted_text_are_text():
+    query = 'File "/srv/tides.py", line 7 -jar board:harbour\n' * 30
+    found = read(query)
+
+    assert (found.text, found.all_conditions, found.filter) == (query, Conditions(), {})
+    assert found.notes == ("Signs of syntax are text in a query of 1,000 characters or more.",)
+
+
 @pytest.mark.parametrize(
     "query", ["Re: moorings", "the boat at 10:30", "C:\\boats", "crane -ferry"]
 )
@@ -229,6 +244,7 @@ class TestConditions:
 
     def test_c_plus_plus_is_not_c(self):
         assert compare_words("C++") != compare_words("C") != compare_words("C#")
+        assert compare_words("C#") == compare_words("c sharp")
 
     @pytest.mark.parametrize("name", ["must", "must_not", "phrases"])
     @pytest.mark.parametrize("texts", [["crane", "…"], ["x" * 501], ["crane"] * 51])
