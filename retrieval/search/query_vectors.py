@@ -18,6 +18,7 @@ from indexing.stores import DenseVector
 from retrieval.request_cache import once
 from retrieval.search.long_queries import embed_by_parts, explain_parts, is_too_long
 from text.fiscal_years import spell_out_fiscal_years
+from text.plain_spelling import spell_signs
 from text.words import fold_words
 
 logger = logging.getLogger(__name__)
@@ -88,12 +89,14 @@ def require_vectors(notes: Collection[str]) -> None:
 
 def add_synonyms(query: str, groups: SynonymGroups) -> str:
     """The query, followed by the other names, which the model and the words of a search then see.
-    Case and accents do not matter; a name is found as whole words."""
-    words = fold_words(query)
+    Case and accents do not matter; a name is found as whole words, and C++ is another one than C."""
+    words = fold_words(spell_signs(query))
     mentioned = find_names(words, groups)
     known = {words[start:end] for start, end in mentioned}
     found = dict.fromkeys(chain.from_iterable(mentioned.values()))
-    return " ".join([query, *(name for name in found if fold_words(name) not in known)])
+    return " ".join(
+        [query, *(name for name in found if fold_words(spell_signs(name)) not in known)]
+    )
 
 
 def find_names(
@@ -120,5 +123,5 @@ def _list_names(groups: SynonymGroups) -> Mapping[tuple[str, ...], tuple[str, ..
     names: defaultdict[tuple[str, ...], tuple[str, ...]] = defaultdict(tuple)
     for group in groups:
         for name in group:
-            names[fold_words(name)] += group
+            names[fold_words(spell_signs(name))] += group
     return names

@@ -7,7 +7,7 @@ from retrieval.search.query_vectors import add_synonyms
 from tests.factories import change_search, give, sync
 
 SPEND = ("capex", "capital expenditure", "purchases of property")
-GROUPS = (SPEND, ("Café", "coffee house"), ("property", "plant"))
+GROUPS = (SPEND, ("Café", "coffee house"), ("property", "plant"), ("C++", "cpp"))
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,9 @@ GROUPS = (SPEND, ("Café", "coffee house"), ("property", "plant"))
         ("capex and capital expenditure", "capex and capital expenditure purchases of property"),
         ("purchases of property", "purchases of property plant capex capital expenditure"),
         ("capexes, expenditure, capital", "capexes, expenditure, capital"),
+        ("cpp templates", "cpp templates C++"),
+        ("templates of C++", "templates of C++ cpp"),
+        ("written in C", "written in C"),
         ("", ""),
     ],
 )
