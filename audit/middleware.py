@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 AUDITED: Final = "strata.audited_index"  # in META: the index of the object in the path, or ""
 UNAUDITED_STATUSES: Final = {401, 429}  # strangers could fill the table with refused requests
-READ_ROUTES: Final = ("api/v1/", "admin/")
+READ_ROUTES: Final = ("api/v1/", "v1/", "admin/")
 _ID: Final = re.compile(r"[0-9]{1,18}|[0-9a-fA-F-]{36}")
 
 

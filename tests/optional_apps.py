@@ -1,6 +1,6 @@
 """The apps without which the service runs."""
 
 OPTIONAL = (
-    "answers", "audit", "backup", "concepts", "copies", "evaluation", "evidence", "mcp_server",
-    "presets.papers", "processing", "sign_in", "spaces", "webhooks",
+    "answers", "audit", "backup", "concepts", "copies", "evaluation", "evidence", "guests",
+    "mcp_server", "presets.papers", "processing", "sign_in", "spaces", "webhooks",
 )  # fmt: skip

@@ -11,7 +11,7 @@ Source of the format: HTML Living Standard, section 9.2, "Server-sent events".
 import asyncio
 import json
 import logging
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -21,7 +21,6 @@ from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpRe
 from django.http.response import HttpResponseBase
 from django.views.decorators.csrf import csrf_exempt
 from drf_spectacular.utils import OpenApiParameter, extend_schema
-from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -38,6 +37,7 @@ from answers.answer_stream import AnswerEvent, JoinedAnswer, StreamPosition, str
 from answers.asking import AskRequest, PipelineHits
 from answers.pipelines.running import check_ask_request
 from answers.serializers import AskBodySerializer, AskParametersSerializer, render_pipeline_hits
+from core.http_formats import IgnoreAcceptHeader
 from core.openapi import ERROR, body_of
 from retrieval.event_loop import run_in_thread
 from retrieval.search import find_only_index
@@ -60,20 +60,8 @@ ASK_RESPONSES: Final = {
 SERVER_ERROR: Final = "Something went wrong on the server; it has been logged."
 
 
-class _JsonErrors(BaseContentNegotiation):
-    """Render errors as JSON whatever the client accepts: many clients accept only the stream."""
-
-    def select_parser(self, request: Request, parsers: Any) -> Any:
-        return next((p for p in parsers if request.content_type.startswith(p.media_type)), None)
-
-    def select_renderer(
-        self, request: Request, renderers: Any, format_suffix: str | None = None
-    ) -> Any:
-        return renderers[0], renderers[0].media_type
-
-
 @dataclass(eq=False, repr=False)
-class _ReadQuestion(HttpResponse):
+class ReadQuestion(HttpResponse):
     """A checked question, returned from the thread that read it to the event loop. ``slot``: to be
     freed at the end of the answer."""
 
@@ -100,13 +88,26 @@ class _AnswerStream(StreamingHttpResponse):
         self._slot.free()
 
 
-class AskView(APIView):
-    """Reads and checks a question. ``answer_question`` answers it."""
+class QuestionView(APIView):
+    """Reads and checks a question, which is answered on the event loop."""
 
     scopes = Scope.SEARCH
-    content_negotiation_class = _JsonErrors
+    content_negotiation_class = IgnoreAcceptHeader  # of errors: many accept only the stream
     renderer_classes = [JSONRenderer]
 
+    def read(self, request: Request, given: dict[str, Any]) -> ReadQuestion:
+        holder, grant = get_holder(request), get_grant(request)
+        if "index" not in given:
+            given["index"] = find_only_index(grant)
+        question = AskRequest(**given, grant=grant, holder=holder)
+        last_id = request.headers.get("Last-Event-ID")
+        resume_from = StreamPosition.parse(last_id) if last_id else None
+        check_ask_request(question)
+        require_model_use(holder)
+        return ReadQuestion(question, str(request.user), resume_from, take_stream(holder))
+
+
+class AskView(QuestionView):
     @extend_schema(
         operation_id="ask",
         tags=["Answers"],
@@ -116,7 +117,7 @@ class AskView(APIView):
     )
     def get(self, request: Request) -> HttpResponse:
         content = read_query_string(request.query_params)
-        return self._read(request, AskParametersSerializer.read(content))
+        return self.read(request, AskParametersSerializer.read(content))
 
     @extend_schema(
         operation_id="ask_by_body",
@@ -133,18 +134,7 @@ class AskView(APIView):
         responses=ASK_RESPONSES,
     )
     def post(self, request: Request) -> HttpResponse:
-        return self._read(request, AskBodySerializer.read(request.data))
-
-    def _read(self, request: Request, given: dict[str, Any]) -> HttpResponse:
-        holder, grant = get_holder(request), get_grant(request)
-        if "index" not in given:
-            given["index"] = find_only_index(grant)
-        question = AskRequest(**given, grant=grant, holder=holder)
-        last_id = request.headers.get("Last-Event-ID")
-        resume_from = StreamPosition.parse(last_id) if last_id else None
-        check_ask_request(question)
-        require_model_use(holder)
-        return _ReadQuestion(question, str(request.user), resume_from, take_stream(holder))
+        return self.read(request, AskBodySerializer.read(request.data))
 
 
 _read = AskView.as_view()
@@ -155,22 +145,11 @@ async def answer_question(request: HttpRequest) -> HttpResponseBase:
     # Django's own thread for synchronous code is new for each request, and opens a new database
     # connection.
     read = await run_in_thread(_read, request)
-    if not isinstance(read, _ReadQuestion):
+    if not isinstance(read, ReadQuestion):
         return read
-    events = stream_answer(
-        read.question, caller=read.caller, render=_render, resume_from=read.resume_from
-    )
     if _wants_json(request):
-        try:
-            return await _answer_as_json(events)
-        finally:
-            await asyncio.to_thread(read.slot.free)
-    parts = _write_events(_end_with_error_event(events))
-    is_on_loop = isinstance(request, ASGIRequest)
-    response = _AnswerStream(parts if is_on_loop else _iterate(parts), read.slot)
-    response.headers["Cache-Control"] = "no-cache"
-    response.headers["X-Accel-Buffering"] = "no"  # keeps nginx from buffering the events
-    return response
+        return await answer_as_json(read)
+    return send_events(request, read, _encode_event)
 
 
 # The OpenAPI generator finds the view by these attributes.
@@ -191,10 +170,11 @@ def _wants_json(request: HttpRequest) -> bool:
     return "application/json" in accepted and EVENT_STREAM not in accepted
 
 
-async def _answer_as_json(events: AsyncGenerator[AnswerEvent, None]) -> HttpResponse:
+async def answer_as_json(read: ReadQuestion) -> HttpResponse:
+    """The whole answer, or the error."""
     answer = JoinedAnswer()
     try:
-        async with aclosing(events):
+        async with aclosing(_start(read)) as events:
             async for event in events:
                 answer.add(event.kind, event.data)
     except Exception as error:
@@ -202,12 +182,20 @@ async def _answer_as_json(events: AsyncGenerator[AnswerEvent, None]) -> HttpResp
         if described is None:
             raise
         if not answer.content:
-            response = _json_response(described.data, status=described.status_code)
+            response = JsonResponse(described.data, status=described.status_code)
             for name, value in described.headers.items():
                 response.headers.setdefault(name, value)
             return response
         answer.break_off(error)
-    return _json_response(answer.as_json())
+    finally:
+        await asyncio.to_thread(read.slot.free)
+    return JsonResponse(answer.as_json(), encoder=JSONEncoder)
+
+
+def _start(read: ReadQuestion) -> AsyncGenerator[AnswerEvent, None]:
+    return stream_answer(
+        read.question, caller=read.caller, render=_render, resume_from=read.resume_from
+    )
 
 
 def _describe_error(error: Exception) -> Response | None:
@@ -217,8 +205,16 @@ def _describe_error(error: Exception) -> Response | None:
     return response
 
 
-def _json_response(content: Any, status: int = 200) -> JsonResponse:
-    return JsonResponse(content, encoder=JSONEncoder, status=status)
+def send_events(
+    request: HttpRequest, read: ReadQuestion, encode: Callable[[AnswerEvent], bytes]
+) -> StreamingHttpResponse:
+    """Send the events of the answer while it is made, with comments between them."""
+    parts = _write_events(_end_with_error_event(_start(read)), encode)
+    is_on_loop = isinstance(request, ASGIRequest)
+    response = _AnswerStream(parts if is_on_loop else _iterate(parts), read.slot)
+    response.headers["Cache-Control"] = "no-cache"
+    response.headers["X-Accel-Buffering"] = "no"  # keeps nginx from buffering the events
+    return response
 
 
 async def _end_with_error_event(
@@ -238,7 +234,9 @@ async def _end_with_error_event(
                 yield AnswerEvent("error", described.data)
 
 
-async def _write_events(events: AsyncGenerator[AnswerEvent, None]) -> AsyncGenerator[bytes, None]:
+async def _write_events(
+    events: AsyncGenerator[AnswerEvent, None], encode: Callable[[AnswerEvent], bytes]
+) -> AsyncGenerator[bytes, None]:
     """Encode the events, with a comment after each HEARTBEAT_SECONDS without an event."""
     following: asyncio.Task[AnswerEvent | None] | None = None
     try:
@@ -252,7 +250,7 @@ async def _write_events(events: AsyncGenerator[AnswerEvent, None]) -> AsyncGener
             event, following = following.result(), None
             if event is None:
                 return
-            yield _encode_event(event)
+            yield encode(event)
     finally:
         if following is not None:
             following.cancel()

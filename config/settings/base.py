@@ -52,6 +52,7 @@ INSTALLED_APPS = [
     "processing.apps.ProcessingConfig",
     "evaluation.apps.EvaluationConfig",
     "evidence.apps.EvidenceConfig",
+    "guests.apps.GuestsConfig",
     "mcp_server.apps.McpServerConfig",
     "presets.papers.apps.PapersConfig",
     # Presets of other distributions.

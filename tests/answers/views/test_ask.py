@@ -330,7 +330,7 @@ class TestAWrongQuestion:
 class TestEventFormat:
     def write(self, events):
         async def collect():
-            return [part async for part in ask_views._write_events(events)]
+            return [part async for part in ask_views._write_events(events, ask_views._encode_event)]
 
         return asyncio.run(asyncio.wait_for(collect(), 10))
 
@@ -412,7 +412,7 @@ class TestLimitsOfAKey:
         def read(request):
             is_reading.set()
             assert has_left.wait(30)
-            read = ask_views._ReadQuestion(
+            read = ask_views.ReadQuestion(
                 asked, "reader", None, usage_limits.take_stream("key reader")
             )
             returned.append(weakref.ref(read))
