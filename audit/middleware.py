@@ -72,7 +72,9 @@ class AuditMiddleware:
         match: Any = request.resolver_match
         caller = identify(request)
         is_nobody = caller[0] == Subject.Kind.NOBODY and not is_sign_in
-        if is_nobody and _is_change(request, match.func):
+        if is_nobody and (
+            response.status_code == HTTPStatus.FORBIDDEN or _is_change(request, match.func)
+        ):
             return response  # refused
         try:
             data = getattr(response, "data", None)

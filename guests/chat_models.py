@@ -33,8 +33,8 @@ def list_models(grant: Grant) -> Iterator[str]:
 
 def split_model(model: str) -> dict[str, str]:
     """The index and the pipeline, as parameters of a question."""
-    index, separator, pipeline = model.partition(SEPARATOR)
-    return {"index": index} | ({"pipeline": pipeline} if separator else {})
+    index, _, pipeline = model.partition(SEPARATOR)
+    return {"index": index, "pipeline": pipeline} if pipeline else {"index": model}
 
 
 def make_unknown(model: str, grant: Grant) -> UnknownModel:

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 import strata_types
 from core.exceptions import InvalidInput
 from core.text import clean_text
+from guests.errors import as_list
 from guests.passages import MakeLink, get_page_number
 
 CHARS_PER_TOKEN: Final = 4  # the usual estimate for English
@@ -26,18 +27,21 @@ Count = Annotated[int, Field(ge=1)] | None
 class Part(BaseModel):
     """A part of a message. Only texts are read."""
 
-    type: str
+    type: str = "text"
     text: str | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def read_text(cls, value: Any) -> Any:
+        return {"text": value} if isinstance(value, str) else value
 
 
 class Message(BaseModel):
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
-    content: str | list[Part] | None = None
+    content: Annotated[list[Part] | None, BeforeValidator(as_list)] = None
 
     @property
     def text(self) -> str:
-        if isinstance(self.content, str):
-            return self.content
         parts = self.content or []
         return "\n".join(part.text for part in parts if part.type == "text" and part.text)
 

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from core.exceptions import InvalidInput
+from guests.errors import as_list
 from indexing.spec import IndexSpec
 from retrieval.filters import MAX_DEPTH
 
@@ -29,7 +30,7 @@ def read_openai_filter(content: Any, path: str = "filters", depth: int = 1) -> F
             f"A filter must be an object, nested at most {MAX_DEPTH} deep.", field=path
         )
     kind = content.get("type")
-    if kind in COMPOUNDS:
+    if isinstance(kind, str) and kind in COMPOUNDS:
         filters = content.get("filters")
         if not isinstance(filters, list) or not filters:
             raise InvalidInput("filters must be a list of filters.", field=f"{path}.filters")
@@ -61,7 +62,7 @@ def read_openai_filter(content: Any, path: str = "filters", depth: int = 1) -> F
 
 
 class Condition(BaseModel):
-    name: str | Annotated[list[str], Field(min_length=1)]
+    name: Annotated[list[str], Field(min_length=1), BeforeValidator(as_list)]
     comparison_operator: str
     value: Any = None
 
@@ -118,9 +119,8 @@ def _read_condition(condition: Condition, spec: IndexSpec | None, path: str) -> 
             field=f"{path}.comparison_operator",
             allowed=OPERATORS,
         )
-    names = [condition.name] if isinstance(condition.name, str) else condition.name
     filters = []
-    for name in names:
+    for name in condition.name:
         field = spec.metadata.get(name) if spec else None
         if "contains" in operator and field and field.type != "text" and not field.many:
             raise InvalidInput(

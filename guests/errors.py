@@ -16,6 +16,7 @@ Body = TypeVar("Body", bound=BaseModel)
 
 # Status -> type of the error; 400 and those not listed: the request is wrong.
 ERROR_TYPES: Final = {403: "permission_error", 429: "rate_limit_error"}
+CODES: Final = {"unknown_key": "invalid_api_key"}  # others are Strata's own
 MAX_ALLOWED: Final = 30  # names that a message lists
 
 
@@ -37,8 +38,13 @@ def make_openai_error(
     if field is not None:
         first, dot, rest = field.partition(".")
         field = f"{params[first]}{dot}{rest}" if first in params else field
-    code = "invalid_api_key" if status == 401 else content["code"]
+    code = CODES.get(content["code"], content["code"])
     return {"error": {"message": describe(content), "type": kind, "param": field, "code": code}}
+
+
+def as_list(value: Any) -> Any:
+    """A list where a single text may be given."""
+    return [value] if isinstance(value, str) else value
 
 
 def read_body(model: type[Body], data: Any) -> Body:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -10,7 +10,7 @@ import strata_types
 from access.authentication import get_grant
 from core.exceptions import UnknownIndex
 from guests.conditions import read_openai_filter
-from guests.errors import OpenAiView, read_body
+from guests.errors import OpenAiView, as_list, read_body
 from guests.passages import FoundPassage, find_passages
 from indexing.progress import get_index_progress
 from retrieval.search.multi_query import MAX_QUERIES
@@ -29,7 +29,9 @@ class SearchBody(BaseModel):
 
     model_config = ConfigDict(strict=True)
 
-    query: str | Annotated[list[str], Field(min_length=1, max_length=MAX_QUERIES)]
+    query: Annotated[
+        list[str], Field(min_length=1, max_length=MAX_QUERIES), BeforeValidator(as_list)
+    ]
     filters: dict[str, Any] | None = None
     max_num_results: Annotated[int, Field(ge=1, le=50)] | None = None
     ranking_options: RankingOptions | None = None
@@ -85,19 +87,18 @@ class VectorStoreSearchView(OpenAiView):
 
     def post(self, request: Request, index: str) -> Response:
         asked = read_body(SearchBody, request.data)
-        queries = [asked.query] if isinstance(asked.query, str) else asked.query
         options = asked.ranking_options or RankingOptions()
         found = find_passages(
             request,
             index,
-            queries,
+            asked.query,
             read_openai_filter(asked.filters),
             limit=asked.max_num_results or 10,
             min_score=options.score_threshold or 0.0,
         )
         answer = {
             "object": "vector_store.search_results.page",
-            "search_query": queries,
+            "search_query": asked.query,
             "data": [_render_passage(each) for each in found],
             "has_more": False,
             "next_page": None,

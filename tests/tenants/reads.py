@@ -119,7 +119,9 @@ class Request:
 def send(client, request: Request):
     if request.path.startswith("mcp "):
         return post_mcp(client, request.path.removeprefix("mcp "), **request.given)
-    path, given = f"/api/v1/{request.path}", request.given
+    is_of_guests = request.path.startswith("v1/")
+    path = f"/{request.path}" if is_of_guests else f"/api/v1/{request.path}"
+    given = request.given
     headers = {"Accept": "application/json"}
     if request.is_get:
         query = {k: json.dumps(v) if isinstance(v, dict) else v for k, v in given.items()}
@@ -276,8 +278,21 @@ def list_all_requests(tenants: Tenants) -> Iterator[Request]:
     by_vector = {"index": "full", "vector": [1.0] * 384, "limit": 20}
     yield Request("search/pages", by_vector, is_get=False)
     yield Request("indexes/evidence/evidence/similar", {"q": text, "limit": 20})
+    yield from _ask_as_guests(text)
     related = {"query": text, "limit": 20, "urls": ["https://0.public.example/"]}
     yield Request("indexes/evidence/evidence/related", related, is_get=False)
+
+
+def _ask_as_guests(text: str) -> Iterator[Request]:
+    """By the APIs of OpenAI and of Dify."""
+    for path in ("models", "vector_stores", "vector_stores/full"):
+        yield Request(f"v1/{path}", {})
+    yield Request("v1/vector_stores/full/search", {"query": text, "max_num_results": 50}, False)
+    retrieval = {"knowledge_id": "full", "query": text, "retrieval_setting": {"top_k": 50}}
+    yield Request("v1/retrieval", retrieval, is_get=False)
+    for model in ("full", "full:plain", "knowledge"):
+        messages = [{"role": "user", "content": text}]
+        yield Request("v1/chat/completions", {"model": model, "messages": messages}, is_get=False)
 
 
 def list_mcp_requests(tenants: Tenants) -> Iterator[Request]:
