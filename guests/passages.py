@@ -77,16 +77,16 @@ def note_index(request: Request | HttpRequest, index: str) -> None:
 
 def make_links(request: Request | HttpRequest) -> MakeLink:
     """Links to the page of a hit's document, on the host that the request names."""
+    pages = request.build_absolute_uri(reverse("documents"))
 
     def link(hit: HitContent, start: int | None, end: int | None) -> str:
-        path = reverse("document", kwargs={"artifact_id": hit["artifact"]["id"]})
         # ``source`` of a question is the name of its file.
         source = hit.get("passage") or hit["source"]
         if isinstance(source, Mapping) and source["id"] and start is not None:
             place = {"source": source["id"], "start": start, "end": end}
         else:
             place = {"page": get_page_number(hit) or 1}
-        return request.build_absolute_uri(f"{path}?{urlencode(place)}")
+        return f"{pages}{hit['artifact']['id']}/?{urlencode(place)}"
 
     return link
 
