@@ -11,6 +11,7 @@ from answers.questions.english.rules import find_identifier_spans
 from core.exceptions import InvalidInput
 from documents.groups import is_visible
 from documents.models import Artifact
+from indexing.kinds import KINDS
 from indexing.sparse_vectors import encode_sparse_query
 from indexing.stores import Match, Query, ScoredPoint, get_bm25_encoder
 from retrieval.filters import all_of
@@ -34,6 +35,7 @@ MIN_STEM_CHARS: Final = 4
 _TEXT_FIELDS: Final = (
     "artifact_title", "heading", "text", "question", "chunk_text", "summary_text",
 )  # fmt: skip
+_CONTEXT_FIELDS: Final = {"title": "artifact_title", "heading": "heading"}
 
 
 def join_relevance(tested: Sequence[Relevance]) -> Relevance:
@@ -96,7 +98,7 @@ def judge_by_words(target: Target, query: str, min_similarity: float) -> Relevan
     index's synonyms give, or that the passages with its words define as an abbreviation."""
     reading = _Reading(target, query, target.spec.search.synonyms)
     found = reading.find_passages()
-    if reading.is_in_any(map(_read_text, found)):
+    if reading.is_in_any(found):
         return Relevance(True)
     words = reading.words[:MAX_WORDS_LOOKED_UP]
     found_by_word = _search(target, [reading.make_query(word.names) for word in words])
@@ -105,7 +107,7 @@ def judge_by_words(target: Target, query: str, min_similarity: float) -> Relevan
         reading = _Reading(target, query, (*reading.groups, *defined))
         if reading.is_similar(min_similarity):
             return Relevance(True)
-        if reading.is_in_any(map(_read_text, reading.find_passages())):
+        if reading.is_in_any(reading.find_passages()):
             return Relevance(True)
     if reading.is_in_a_title():
         return Relevance(True)
@@ -116,7 +118,7 @@ def judge_by_words(target: Target, query: str, min_similarity: float) -> Relevan
 def has_all_words(target: Target, query: str) -> bool:
     """Whether a passage has all content words of a query."""
     reading = _Reading(target, query, target.spec.search.synonyms)
-    return reading.is_in_any(map(_read_text, reading.find_passages()))
+    return reading.is_in_any(reading.find_passages())
 
 
 # --- Reading a query -------------------------------------------------------------------------
@@ -139,6 +141,10 @@ class _Reading:
         self.query = query
         self.groups = groups
         self.text = add_synonyms(query, groups)
+
+    @cached_property
+    def whole(self) -> frozenset[int]:
+        return self._encode(self.query)
 
     @cached_property
     def words(self) -> list[_Word]:
@@ -170,25 +176,39 @@ class _Reading:
         return False
 
     def find_passages(self) -> list[ScoredPoint]:
-        """Those that share most words with the query."""
-        [found] = _search(self.target, [self.make_query([self.text])])
+        """Those that share most words with the query, with their terms."""
+        query = replace(self.make_query([self.text]), with_terms=True)
+        [found] = _search(self.target, [query])
         return found
 
     def make_query(self, texts: Iterable[str]) -> Query:
         sparse = encode_sparse_query(self.target.spec.sparse, " ".join(texts))
         return Query(sparse=sparse, limit=MAX_POINTS_CHECKED)
 
-    def is_in_any(self, texts: Iterable[str]) -> bool:
-        """Whether one of these texts has all content words of the query."""
-        encoder = get_bm25_encoder(self.target.spec.sparse)
-        whole = self._encode(self.query)
-        for text in texts:
-            terms = frozenset(encoder.encode_document(text).indices)
-            if whole and whole <= terms:
-                return True
-            if self.words and all(any(each <= terms for each in word.terms) for word in self.words):
+    @cached_property
+    def fields_without_terms(self) -> list[str]:
+        """The texts of a passage whose terms are not stored with it."""
+        spec, kind = self.target.spec, self.target.kinds[0]
+        context = spec.chunks.context if kind == "chunk" else ()
+        stored = {KINDS[kind].text_field, *(_CONTEXT_FIELDS.get(part) for part in context)}
+        is_learned = spec.sparse.model is not None
+        return [name for name in _TEXT_FIELDS if is_learned or name not in stored]
+
+    def is_in_any(self, points: Iterable[ScoredPoint]) -> bool:
+        """Whether one of these passages has all content words of the query. Their stored terms are
+        compared: to encode their texts again would take longer than the search."""
+        for point in points:
+            rest = _read_text(point, self.fields_without_terms)
+            if self._has_all_words(frozenset((*point.terms, *self._encode_text(rest)))):
                 return True
         return False
+
+    def _has_all_words(self, terms: Collection[int]) -> bool:
+        if self.whole and self.whole.issubset(terms):
+            return True
+        return bool(self.words) and all(
+            any(each.issubset(terms) for each in word.terms) for word in self.words
+        )
 
     def is_in_a_title(self) -> bool:
         """Whether a document has all words in its title. Where chunks are indexed with their title,
@@ -200,7 +220,7 @@ class _Reading:
             if len(word.names) == 1:  # its beginning, because words are compared by their stems
                 titled = titled.filter(title__icontains=word.shown[:MIN_STEM_CHARS])
         titles = titled.values_list("pk", "title")[:MAX_TITLES_CHECKED]
-        ids = [str(pk) for pk, title in titles if self.is_in_any([title])]
+        ids = [str(pk) for pk, title in titles if self._has_all_words(self._encode_text(title))]
         if not ids:
             return False
         condition = all_of(self.target.filter, Match("artifact_id", ids))
@@ -209,9 +229,13 @@ class _Reading:
     def _encode(self, text: str) -> frozenset[int]:
         return get_bm25_encoder(self.target.spec.sparse).find_words(text)
 
+    def _encode_text(self, text: str) -> frozenset[int]:
+        encoder = get_bm25_encoder(self.target.spec.sparse)
+        return frozenset(encoder.encode_document(text).indices if text else ())
 
-def _read_text(point: ScoredPoint) -> str:
-    return "\n".join(str(point.payload[name]) for name in _TEXT_FIELDS if point.payload.get(name))
+
+def _read_text(point: ScoredPoint, fields: Iterable[str] = _TEXT_FIELDS) -> str:
+    return "\n".join(str(point.payload[name]) for name in fields if point.payload.get(name))
 
 
 def _find_defined_names(query: str, points: Iterable[ScoredPoint]) -> SynonymGroups:

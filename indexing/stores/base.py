@@ -52,9 +52,12 @@ class StoredPoint:
 
 @dataclass(frozen=True, slots=True)
 class ScoredPoint:
+    """``terms``: the ids in its sparse vector, only if they were requested."""
+
     id: UUID
     score: float
     payload: Payload
+    terms: Sequence[int] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +171,7 @@ class Query:
     offset: int = 0
     min_score: float | None = None
     with_payload: bool = True
+    with_terms: bool = False
     ef: int = DEFAULT_SETTINGS.hnsw.ef
     is_exact: bool = False
     required_ids: Sequence[UUID] = ()

@@ -272,10 +272,7 @@ class QdrantStore(VectorStore):
             responses = self._query(name, requests, required_ids)
         found: list[list[ScoredPoint]] = [[] for _ in queries]
         for number, response in zip(request_by_number, responses, strict=False):
-            points = (
-                ScoredPoint(UUID(str(hit.id)), hit.score, _read_payload(hit))
-                for hit in response.points
-            )
+            points = map(_from_scored_point, response.points)
             found[number] = paginate_points(points, queries[number])
         return found
 
@@ -443,6 +440,12 @@ def _from_qdrant_point(record: models.Record) -> StoredPoint:
     )
 
 
+def _from_scored_point(hit: models.ScoredPoint) -> ScoredPoint:
+    sparse = hit.vector.get(SPARSE) if isinstance(hit.vector, dict) else None
+    terms = sparse.indices if isinstance(sparse, models.SparseVector) else ()
+    return ScoredPoint(UUID(str(hit.id)), hit.score, _read_payload(hit), terms)
+
+
 def _to_qdrant_filter(filter: Filter | None) -> models.Filter | None:
     return None if filter is None else FILTER_TRANSLATOR.translate(filter)
 
@@ -469,6 +472,7 @@ def _build_query_request(
             params=make_params(ranking, ef=ef),
             limit=limit,
             with_payload=with_payload,
+            with_vector=[SPARSE] if query.with_terms else None,
         )
     candidates = [
         models.Prefetch(

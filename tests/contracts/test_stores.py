@@ -740,6 +740,15 @@ class TestSearch:
 
         assert hit.payload == {}
 
+    def test_returns_the_terms_of_points_on_request(self, store, collection):
+        store.upsert(collection, [make_point(1, sparse={3: 1.0, 7: 0.5})])
+        query = Query(sparse=SparseVector([7], [1.0]))
+
+        [hit] = store.search(collection, replace(query, with_terms=True))
+        [other] = store.search(collection, query)
+
+        assert (sorted(hit.terms), list(other.terms)) == ([3, 7], [])
+
     def test_leaves_out_hits_below_the_minimum_score(self, store, collection):
         store.upsert(collection, [make_point(1, (1, 0, 0, 0)), make_point(2, (0, 1, 0, 0))])
 

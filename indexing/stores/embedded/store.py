@@ -48,6 +48,7 @@ from indexing.stores.embedded.translation import (
     to_edge_filter,
     to_edge_point,
     to_edge_request,
+    to_scored_point,
     to_uuid,
 )
 from indexing.stores.qdrant_queries import (
@@ -204,9 +205,7 @@ class EmbeddedStore(VectorStore):
         request = to_edge_request(query, vector_queries)
         with _translate_engine_errors():
             found = collection.shard.query(request)
-        return paginate_points(
-            (ScoredPoint(to_uuid(hit.id), hit.score, hit.payload or {}) for hit in found), query
-        )
+        return paginate_points(map(to_scored_point, found), query)
 
     def search_many(self, requests: Sequence[tuple[str, Query]]) -> list[list[ScoredPoint]]:
         # One after the other: a second thread would wait for the first and cost a tenth more.

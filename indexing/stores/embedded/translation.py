@@ -8,7 +8,15 @@ from uuid import UUID
 import numpy as np
 import qdrant_edge as edge
 
-from indexing.stores.base import CollectionSchema, Filter, Point, Query, SparseVector, StoredPoint
+from indexing.stores.base import (
+    CollectionSchema,
+    Filter,
+    Point,
+    Query,
+    ScoredPoint,
+    SparseVector,
+    StoredPoint,
+)
 from indexing.stores.qdrant_queries import (
     DENSE,
     SPARSE,
@@ -87,6 +95,7 @@ def to_edge_request(query: Query, vector_queries: Sequence[VectorQuery]) -> edge
             query=_nearest_query(vector_queries[0]),
             filter=filter,
             with_payload=query.with_payload,
+            with_vector=[SPARSE] if query.with_terms else None,
             params=_make_params(vector_queries[0], corpus),
         )
     candidates = [
@@ -129,6 +138,12 @@ def from_edge_point(record: edge.Record) -> StoredPoint:
         dense=None if dense is None else np.asarray(dense, dtype=np.float32),
         sparse=None if sparse is None else SparseVector(sparse.indices, sparse.values),
     )
+
+
+def to_scored_point(hit: edge.ScoredPoint) -> ScoredPoint:
+    vectors: Any = hit.vector or {}
+    terms = vectors[SPARSE].indices if SPARSE in vectors else ()
+    return ScoredPoint(to_uuid(hit.id), hit.score, hit.payload or {}, terms)
 
 
 def create_field_indexes(shard: edge.EdgeShard, fields: Mapping[str, str]) -> None:
