@@ -151,7 +151,7 @@ class Query:
     A sparse vector without terms counts as none: a hybrid search then fuses only the dense ranking,
     so that its scores stay reciprocal ranks, and a sparse search finds nothing. The filter holds
     for the candidates of both vectors; ``min_score`` is for the final score. Without
-    ``with_payload`` the points have empty payloads.
+    ``with_payload`` the points have empty payloads. ``with_terms`` is for a search without fusion.
 
     ``corpus``: the points in which terms are counted for their weights. Without it these are all
     points, and on a server for a while also deleted ones.
