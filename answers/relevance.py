@@ -35,7 +35,6 @@ MIN_STEM_CHARS: Final = 4
 _TEXT_FIELDS: Final = (
     "artifact_title", "heading", "text", "question", "chunk_text", "summary_text",
 )  # fmt: skip
-_CONTEXT_FIELDS: Final = {"title": "artifact_title", "heading": "heading"}
 
 
 def join_relevance(tested: Sequence[Relevance]) -> Relevance:
@@ -176,8 +175,9 @@ class _Reading:
         return False
 
     def find_passages(self) -> list[ScoredPoint]:
-        """Those that share most words with the query, with their terms."""
-        query = replace(self.make_query([self.text]), with_terms=True)
+        """Those that share most words with the query, with their terms if these are words."""
+        has_words = self.target.spec.sparse.model is None
+        query = replace(self.make_query([self.text]), with_terms=has_words)
         [found] = _search(self.target, [query])
         return found
 
@@ -185,30 +185,28 @@ class _Reading:
         sparse = encode_sparse_query(self.target.spec.sparse, " ".join(texts))
         return Query(sparse=sparse, limit=MAX_POINTS_CHECKED)
 
-    @cached_property
-    def fields_without_terms(self) -> list[str]:
-        """The texts of a passage whose terms are not stored with it."""
+    def is_in_any(self, points: Sequence[ScoredPoint]) -> bool:
+        """Whether one of these passages has all content words of the query. To encode their texts
+        again would take longer than the search, so the terms that they are stored with are
+        compared, and only the texts that these lack are encoded."""
         spec, kind = self.target.spec, self.target.kinds[0]
-        context = spec.chunks.context if kind == "chunk" else ()
-        stored = {KINDS[kind].text_field, *(_CONTEXT_FIELDS.get(part) for part in context)}
-        is_learned = spec.sparse.model is not None
-        return [name for name in _TEXT_FIELDS if is_learned or name not in stored]
+        stored = {KINDS[kind].text_field}
+        if kind == "chunk":
+            stored |= {
+                f"artifact_{part}" if part == "title" else part for part in spec.chunks.context
+            }
+        fields = [name for name in _TEXT_FIELDS if name not in stored or spec.sparse.model]
+        return any(self._is_in(_read_text(point, fields), point.terms) for point in points)
 
-    def is_in_any(self, points: Iterable[ScoredPoint]) -> bool:
-        """Whether one of these passages has all content words of the query. Their stored terms are
-        compared: to encode their texts again would take longer than the search."""
-        for point in points:
-            rest = _read_text(point, self.fields_without_terms)
-            if self._has_all_words(frozenset((*point.terms, *self._encode_text(rest)))):
-                return True
-        return False
-
-    def _has_all_words(self, terms: Collection[int]) -> bool:
-        if self.whole and self.whole.issubset(terms):
+    def _is_in(self, text: str, stored_terms: Iterable[int] = ()) -> bool:
+        terms = set(stored_terms)
+        if text:
+            encoder = get_bm25_encoder(self.target.spec.sparse)
+            terms.update(encoder.encode_document(text).indices)
+        if self.whole and self.whole <= terms:
             return True
-        return bool(self.words) and all(
-            any(each.issubset(terms) for each in word.terms) for word in self.words
-        )
+        names = [word.terms for word in self.words]
+        return bool(names) and all(any(each <= terms for each in name) for name in names)
 
     def is_in_a_title(self) -> bool:
         """Whether a document has all words in its title. Where chunks are indexed with their title,
@@ -220,7 +218,7 @@ class _Reading:
             if len(word.names) == 1:  # its beginning, because words are compared by their stems
                 titled = titled.filter(title__icontains=word.shown[:MIN_STEM_CHARS])
         titles = titled.values_list("pk", "title")[:MAX_TITLES_CHECKED]
-        ids = [str(pk) for pk, title in titles if self._has_all_words(self._encode_text(title))]
+        ids = [str(pk) for pk, title in titles if self._is_in(title)]
         if not ids:
             return False
         condition = all_of(self.target.filter, Match("artifact_id", ids))
@@ -228,10 +226,6 @@ class _Reading:
 
     def _encode(self, text: str) -> frozenset[int]:
         return get_bm25_encoder(self.target.spec.sparse).find_words(text)
-
-    def _encode_text(self, text: str) -> frozenset[int]:
-        encoder = get_bm25_encoder(self.target.spec.sparse)
-        return frozenset(encoder.encode_document(text).indices if text else ())
 
 
 def _read_text(point: ScoredPoint, fields: Iterable[str] = _TEXT_FIELDS) -> str:

@@ -52,12 +52,10 @@ class StoredPoint:
 
 @dataclass(frozen=True, slots=True)
 class ScoredPoint:
-    """``terms``: the ids in its sparse vector, only if they were requested."""
-
     id: UUID
     score: float
     payload: Payload
-    terms: Sequence[int] = ()
+    terms: Sequence[int] = ()  # of its sparse vector, if they were requested
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ import pytest
 
 from access.grants import EVERYTHING
 from answers.relevance import Relevance, RelevanceTest, join_relevance
+from indexing.stores.sparse import Bm25Encoder
 from retrieval.search.targets import find_builds, make_targets
 from tests.factories import change_search, give, sync
 from tests.written import make_build
@@ -54,6 +55,7 @@ class TestRelevanceTest:
         sync(build, give("Boats leave before dawn.", index="untitled", title="Guide for Pilots"))
 
         assert is_relevant("guides for a pilot", "untitled")
+        assert is_relevant("guide to boats", "untitled")
         assert not is_relevant("guides for a cook", "untitled")
 
     def test_names_the_words_that_no_passage_has(self, build):
@@ -73,6 +75,13 @@ class TestRelevanceTest:
 
         assert judged.is_relevant is False
         assert judged.reason == "no passage is similar to it, and none has all of its words"
+
+    def test_encodes_no_passage_again(self, build, monkeypatch):
+        sync(build, give("Boats leave the harbour before dawn."))
+        monkeypatch.setattr(Bm25Encoder, "encode_document", None)
+
+        assert is_relevant("boats at dawn")
+        assert not is_relevant("boats to Rome")
 
     def test_cannot_tell_without_passages(self, build):
         assert is_relevant("boats") is None
