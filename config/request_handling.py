@@ -67,7 +67,7 @@ async def handle_request(scope: dict[str, Any], receive: Any, send: Any) -> None
     """The ASGI application."""
     scope = apply_proxy_headers(scope)
     environ = _make_environ(scope)
-    if not environ["PATH_INFO"].startswith("/api/"):
+    if not environ["PATH_INFO"].startswith(("/api/", "/v1/")):
         await _handle_request(scope, environ, receive, send)
         return
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}

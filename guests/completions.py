@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 import strata_types
 from core.exceptions import InvalidInput
 from core.text import clean_text
-from guests.errors import as_list
+from guests.errors import Name, as_list
 from guests.passages import MakeLink, get_page_number
 
 CHARS_PER_TOKEN: Final = 4  # the usual estimate for English
@@ -55,7 +55,7 @@ class ChatBody(BaseModel):
 
     model_config = ConfigDict(strict=True)
 
-    model: str
+    model: Name
     messages: Annotated[list[Message], Field(min_length=1)]
     stream: bool | None = None
     stream_options: StreamOptions | None = None

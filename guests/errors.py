@@ -1,9 +1,9 @@
 """Strata's errors in the form of OpenAI, and the views that answer in it."""
 
 from collections.abc import Mapping
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import AfterValidator, BaseModel, ValidationError
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
@@ -11,6 +11,7 @@ from access.authentication import ApiKeyAuthentication
 from access.grants import Scope
 from core.exceptions import InvalidInput
 from core.http_formats import IgnoreAcceptHeader
+from core.text import is_storable
 
 Body = TypeVar("Body", bound=BaseModel)
 
@@ -40,6 +41,15 @@ def make_openai_error(
         field = f"{params[first]}{dot}{rest}" if first in params else field
     code = CODES.get(content["code"], content["code"])
     return {"error": {"message": describe(content), "type": kind, "param": field, "code": code}}
+
+
+def _require_storable(text: str) -> str:
+    if not is_storable(text):
+        raise ValueError("It has characters that no name has")
+    return text
+
+
+Name = Annotated[str, AfterValidator(_require_storable)]
 
 
 def as_list(value: Any) -> Any:

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from access.authentication import get_grant
 from guests.conditions import Conditions, read_dify_conditions
-from guests.errors import GuestView, describe, read_body
+from guests.errors import GuestView, Name, describe, read_body
 from guests.passages import FoundPassage, find_passages, get_page_number
 from retrieval.search.request import MAX_LIMIT
 from retrieval.search.targets import find_builds
@@ -28,7 +28,7 @@ class RetrievalSetting(BaseModel):
 class RetrievalBody(BaseModel):
     """``knowledge_id``: the name of an index. Other parameters are ignored."""
 
-    knowledge_id: str
+    knowledge_id: Name
     query: str
     retrieval_setting: RetrievalSetting
     metadata_condition: Conditions | None = None

@@ -11,11 +11,10 @@ from rest_framework.request import Request
 
 from access.authentication import get_grant
 from core.admin import AUDITED_TARGETS
-from core.exceptions import InvalidInput
 from retrieval.hits import get_hit_renderer
 from retrieval.request_cache import keep_for_request
-from retrieval.search import MAX_QUERY_CHARS
 from retrieval.search.run import fuse_by_rank
+from retrieval.serializers.requests import QuerySerializer
 from retrieval.views.searches import enqueue_planning_of_stale_hits
 
 HitContent = Mapping[str, Any]
@@ -45,10 +44,7 @@ def find_passages(
     out of the best ``limit``. Raises as a search."""
     from retrieval.retrievers import QueriesRetriever  # imports LlamaIndex
 
-    if any(len(query) > MAX_QUERY_CHARS for query in queries):
-        raise InvalidInput(
-            f"The query may have at most {MAX_QUERY_CHARS:,} characters.", field="query"
-        )
+    queries = [QuerySerializer.read({"query": query})["query"] for query in queries]
     retriever = QueriesRetriever(
         index, multiplier=1, limit=limit, filter=filter, grant=get_grant(request)
     )

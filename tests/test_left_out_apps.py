@@ -55,6 +55,11 @@ if not apps.is_installed("answers"):
 for path in questions:
     answer = client.get(f"/api/v1/{path}", HTTP_ACCEPT="application/json")
     assert answer.json()["hits"][0]["verdict"] == "exact", answer.content
+if apps.is_installed("guests"):
+    found = client.post("/v1/vector_stores/plain/search", {"query": "heron"}, format="json")
+    assert found.json()["data"][0]["verdict"] == "exact", found.content
+    models = client.get("/v1/models").status_code
+    assert models == (200 if apps.is_installed("answers") else 404)
 client.delete(f"/api/v1/artifacts/{added.json()['id']}/")
 call_command("verify")
 assert set(MISSING_APPS.values()) == {"concepts", "evidence", "spaces"}.intersection(LEFT_OUT)

@@ -1,7 +1,10 @@
 """The addresses below ``/v1`` without a language model: models, vector stores and knowledge."""
 
+import json
+
 import pytest
 from django.core.cache import cache
+from django.test.utils import override_script_prefix
 
 from access import usage_limits
 from access.models import ApiKey
@@ -116,6 +119,12 @@ class TestAChat:
         start, end = TIDE.index("Boats"), len(TIDE)
         assert cited["url"].endswith(f"&start={start}&end={end}")
         assert answer["usage"]["total_tokens"] > 10
+
+    @override_script_prefix("/strata/")
+    def test_links_to_pages_below_the_path_of_the_service(self, client):
+        [annotation] = chat(client).json()["choices"][0]["message"]["annotations"]
+
+        assert annotation["url_citation"]["url"].startswith("http://testserver/strata/documents/")
 
     def test_says_that_earlier_questions_need_a_language_model(self, client):
         messages = [
@@ -322,3 +331,33 @@ class TestAuditedReads:
             list(AuditRow.objects.order_by("id").values_list("index", "status"))
             == [("minutes", 200)] * 3
         )
+
+
+UNUSUAL = [
+    [], "text", 3, None, {}, {"query": None}, {"query": 3}, {"query": ""}, {"query": "\ud800"},
+    {"query": "a\x00b"}, {"query": ["a"] * 11}, {"query": "tide", "filters": {"type": {}}},
+    {"query": "tide", "max_num_results": True}, {"query": "tide", "max_num_results": 1e300},
+    {"knowledge_id": "\ud800", "query": "tide", "retrieval_setting": {}},
+    {"knowledge_id": "minutes", "query": "\ud800", "retrieval_setting": {}},
+    {"knowledge_id": "minutes", "query": "tide", "retrieval_setting": {"top_k": 10**30}},
+    {"knowledge_id": "minutes", "query": "tide", "retrieval_setting": {}, "metadata_condition": []},
+    {"model": "\ud800", "messages": [{"role": "user", "content": "tide"}]},
+    {"model": "minutes", "messages": [{"role": "user", "content": "\ud800"}]},
+    {"model": "minutes", "messages": [{"role": "user", "content": [{"type": "text"}]}]},
+    {"model": "minutes", "messages": [{"role": "user"}, {"role": "user", "content": ""}]},
+    {"model": "x" * 5_000, "messages": [{"role": "user", "content": "tide"}]},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", ["vector_stores/minutes/search", "retrieval", "chat/completions"])
+def test_unusual_bodies_are_answered(client, path):
+    refused = 0
+    for body in UNUSUAL:
+        response = client.post(f"/v1/{path}", json.dumps(body), content_type="application/json")
+
+        assert response.status_code < 500, (body, response.content)
+        if response.status_code >= 400:
+            refused += 1
+            assert len(response.content) < 2_000
+            assert response.json().keys() in ({"error"}, {"error_code", "error_msg"})
+    assert refused > len(UNUSUAL) / 2
