@@ -92,6 +92,10 @@ class Claim(Generic[Row]):
         rows.filter(attempts__gte=self.model.max_attempts()).update(state=self.model.given_up_state)
         rows.update(last_error=describe_error(error), **NO_LEASE)
 
+    def renew(self, **values: Any) -> int:
+        """Extend the lease and set ``values``; return how many rows are still held."""
+        return self.rows.update(leased_until=_lease_expiry(), **values)
+
     @contextmanager
     def renewed(self) -> Iterator[None]:
         """Renew the claim until the block ends, from a thread: the work may be one long call."""
@@ -101,7 +105,7 @@ class Claim(Generic[Row]):
             try:
                 while not is_over.wait(settings.STRATA_LEASE_SECONDS / 3):
                     try:
-                        self.rows.update(leased_until=_lease_expiry())
+                        self.renew()
                     except DatabaseError as error:
                         logger.warning("A lease could not be renewed: %s", error)
             finally:

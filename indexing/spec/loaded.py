@@ -11,7 +11,7 @@ from django.conf import settings
 from core.atomic_files import write_file
 from core.exceptions import InvalidInput, UnknownIndex
 from indexing.exceptions import InvalidSpec, SpecNotWritten
-from indexing.spec import NAME_PATTERN, EndpointSpec, IndexSpec, parse_spec
+from indexing.spec import NAME_PATTERN, IndexSpec, parse_spec
 
 MAX_CHARS = 50_000  # of a file that is written
 
@@ -77,7 +77,7 @@ def write_spec_text(name: str, text: str, *, replaces: str | None) -> None:
     Raises:
         InvalidInput: the name cannot be that of an index.
         InvalidSpec: the text is no valid spec, or names another endpoint than the file: it might
-            send the service's keys there.
+            send the service's keys there. Or it names other folders and hosts to read.
         SpecNotWritten: the service may not write specs, or the file has changed meanwhile.
     """
     if not settings.STRATA_EDIT_SPECS:
@@ -94,12 +94,13 @@ def write_spec_text(name: str, text: str, *, replaces: str | None) -> None:
     if problem := find_shared_collection(spec):
         raise InvalidSpec(problem)
     try:
-        current_endpoints = _find_endpoints(reread_spec(name))
+        current_spec: IndexSpec | None = reread_spec(name)
     except (UnknownIndex, InvalidSpec):
-        current_endpoints = set()
-    if _find_endpoints(spec) - current_endpoints:
+        current_spec = None
+    if _find_operators_settings(spec) - _find_operators_settings(current_spec):
         raise InvalidSpec(
-            f"{name}.yaml: an endpoint can only be named or changed in the file itself.",
+            f"{name}.yaml: an endpoint or a source can only be named or changed in the file "
+            "itself.",
             fix="Edit the file on the server.",
         )
     current = read_spec_text(name) if has_spec_file(name) else None
@@ -117,8 +118,11 @@ def write_spec_text(name: str, text: str, *, replaces: str | None) -> None:
         ) from None
 
 
-def _find_endpoints(spec: IndexSpec) -> set[EndpointSpec]:
-    return {model.endpoint for model in spec.embedding_specs if model.endpoint is not None}
+def _find_operators_settings(spec: IndexSpec | None) -> set[object]:
+    if spec is None:
+        return set()
+    sections = {each.model_dump_json() for each in spec.app_sections if each.only_in_file}
+    return sections | {model.endpoint for model in spec.embedding_specs if model.endpoint}
 
 
 def _path(name: str) -> Path:

@@ -4,6 +4,7 @@ from core.apps import list_apps
 
 APP_BY_SECTION = {
     "compounds": "spaces", "concepts": "concepts", "evidence": "evidence", "images": "spaces",
+    "sources": "feeds",
 }  # fmt: skip
 APP_BY_PROVIDER = {"clip": "spaces", "rdkit": "spaces"}
 APP_BY_SETTING = {"identifiers": "answers", "search.pipeline": "answers"}  # of the core's sections

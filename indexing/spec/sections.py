@@ -143,6 +143,8 @@ class AppSection(FrozenModel):
     stored_in: ClassVar[StoredIn] = "build"
     # Thresholds of similarity that were measured for the default embedding model.
     measured_thresholds: ClassVar[Mapping[str, float]] = {}
+    # Whether it says what of the machine or its network is read, as only its operator may.
+    only_in_file: ClassVar[bool] = False
 
     @classmethod
     def of(cls, spec: "IndexSpec") -> Self | None:

@@ -38,6 +38,7 @@ OPEN = {
     "health/ready",
     "add/",
     "concepts/",
+    "sources/",
     "documents/",
     "documents/<uuid:artifact_id>/",
     "indexes/",
@@ -73,7 +74,7 @@ MANAGING = re.compile(
     r"(GET|POST) api/v1/keys|DELETE api/v1/keys|.* api/v1/(verify|reconcile|regenerate|work)\b"
     r"|.* api/v1/(audit|people|webhooks)\b"
     r"|DELETE api/v1/indexes/<index>/$|POST api/v1/indexes/<index>/(builds|verify)/"
-    r"|.*/(plan|rollback|prune|spec)/$"
+    r"|.*/(plan|rollback|prune|spec)/$|.*/document-sources\b"
 )
 SEARCHES = re.compile(
     r"api/v1/(search/|ask\b|indexes/<str:index>/(tools/|evidence/related|embed)"
@@ -85,6 +86,7 @@ UNSEEN = re.compile(r"api/v1/artifacts/[^ ]*/unseen/?$")
 WHOLE_INDEX = re.compile(
     r".* api/v1/(verify|reconcile|regenerate|evaluations|work)\b|DELETE api/v1/indexes/<index>/$"
     r"|.* api/v1/indexes/[^ ]*/(verify|plan|rollback|prune|builds|spec|retry)\b|GET metrics$"
+    r"|.* api/v1/indexes/[^ ]*/document-sources\b"
     r"|.* api/v1/(audit|people|webhooks)\b"
 )
 PUBLIC_SEARCHES = re.compile(

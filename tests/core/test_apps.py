@@ -67,4 +67,4 @@ def test_unknown_names_and_clashes_are_errors(with_apps):
 
 
 def test_the_queues_are_those_of_all_tasks():
-    assert set(list_queues()) == {"planning", "documents", "indexing", "llm", "webhooks"}
+    assert set(list_queues()) == {"planning", "documents", "indexing", "llm", "webhooks", "sources"}

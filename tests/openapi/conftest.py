@@ -28,6 +28,8 @@ from evaluation.judged_queries import JudgedQueries
 from evaluation.runs import claim_run, create_run, measure_run
 from evaluation.services import save_judgement
 from evidence.services import EvidenceInput, add_evidence
+from feeds import tasks as feed_tasks
+from feeds.models import Feed, FeedEntry
 from indexing import embedding, lifecycle, tasks
 from indexing.embedding import get_embedder
 from indexing.models import IndexBuild, Node
@@ -101,6 +103,7 @@ def filled_service(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Si
     monkeypatch.setattr(tasks, "enqueue_reconciliation", lambda *names: None)
     monkeypatch.setattr(tasks.reconcile_indexes, "delay", lambda: None)
     monkeypatch.setattr(webhook_tasks.send_due_deliveries, "delay", lambda: None)
+    monkeypatch.setattr(feed_tasks.work_on_feed, "delay", lambda **given: None)
     answer_in_this_thread(monkeypatch)
     specs = folder / "specs"
     specs.mkdir()
@@ -125,9 +128,21 @@ def filled_service(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Si
             url="https://one.example/hook?token=1", event="artifact.ready", payload={}
         ).pk
         ids.subject = Subject.objects.create(kind="key", number=ids.key_id, secret=secret).pk
-        (specs / "plain.yaml").write_text(SHORTER)
+        _fill_source()
+        (folder / "notes").mkdir()
+        source = f"{{type: folder, path: {folder / 'notes'}}}"
+        (specs / "plain.yaml").write_text(f"{SHORTER}sources: {{notes: {source}}}\n")
         ids.number = lifecycle.apply_spec("plain").number
         yield ids
+
+
+def _fill_source() -> None:
+    """A source whose removals wait for a person."""
+    feed = Feed.objects.create(index="plain", name="notes", waiting_removals=1)
+    FeedEntry.objects.create(
+        feed=feed, key="a.txt", key_hash="a", path="a.txt", sha256="a", state="missing",
+        last_error="It is gone.", error_code="entry_gone",
+    )  # fmt: skip
 
 
 def _fill_plain(ids: SimpleNamespace) -> None:

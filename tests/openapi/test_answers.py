@@ -161,6 +161,7 @@ def _make_calls(ids: SimpleNamespace) -> Iterator[Call]:
     yield from _manage_people(ids)
     yield from _watch()
     yield from _remove(ids)
+    yield from _look_after_sources()
     yield from _audit()
 
 
@@ -187,6 +188,24 @@ def _watch() -> Iterator[Call]:
     yield Call("retry_delivery")
     yield Call("retry_delivery", status=404, at={"delivery_id": UNKNOWN_ID})
     yield Call("send_test_event", status=409)
+
+
+def _look_after_sources() -> Iterator[Call]:
+    at = {"name": "notes"}
+    yield Call("list_document_sources", at=at)
+    yield Call("list_document_sources", status=404, at={"index": "nothing"})
+    yield Call("read_document_source", at=at)
+    yield Call("read_document_source", status=404)
+    yield Call("list_source_entries", {"state": "missing", "limit": 1}, at=at)
+    yield Call("list_source_entries", {"state": "lost"}, 400, at=at)
+    yield Call("preview_source", at=at)
+    yield Call("confirm_removals", at=at)
+    yield Call("run_source", at=at)
+    yield Call("pause_source", at=at)
+    yield Call("resume_source", at=at)
+    for action in ("preview", "run", "pause", "resume"):
+        yield Call(f"{action}_source", status=404)
+    yield Call("confirm_removals", status=404)
 
 
 def _audit() -> Iterator[Call]:

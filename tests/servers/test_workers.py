@@ -62,7 +62,7 @@ class TestWorkers:
         with (
             production.web(),
             production.worker("indexing"),
-            production.worker("planning", "documents", "llm", "webhooks", children=3),
+            production.worker("planning", "documents", "llm", "webhooks", "sources", children=3),
             production.beat(),
         ):
             uploaded = [

@@ -16,4 +16,5 @@ from strata_types.findings import *
 from strata_types.indexes import *
 from strata_types.keys import *
 from strata_types.searches import *
+from strata_types.sources import *
 from strata_types.webhooks import *

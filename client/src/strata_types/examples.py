@@ -25,6 +25,15 @@ COSINE_HIT: types.Hit = {**HIT, "score": 0.79, "score_kind": "cosine"}
 SHA256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
 AT = "2026-03-02T09:30:00Z"
 
+SOURCE: types.DocumentSource = {
+    "name": "handbook", "type": "folder", "place": "/srv/handbook", "every": "5m", "health": "well",
+    "problem": None, "listed_at": AT, "finished_at": AT, "next_listing_at": AT, "waits_until": None,
+    "waiting_removals": 0, "entries": {"current": 412, "failed": 1},
+    "report": {"listed": 413, "added": 1, "unchanged": 412, "missing": 0, "stored": 1},
+}
+CHANGES: types.SourceChanges = {"count": 1, "bytes": 2_048, "paths": ["lamp/care.md"]}
+NO_CHANGES: types.SourceChanges = {"count": 0, "bytes": 0, "paths": []}
+
 
 def _list(row: Any, **others: Any) -> dict[str, Any]:
     return {"count": 1, "next": None, "previous": None, "results": [row], **others}
@@ -280,6 +289,18 @@ EXAMPLES: dict[Any, Any] = {
         "unseen_start": None,
         "unreadable_count": 0,
     },
+    types.DocumentSource: SOURCE,
+    types.DocumentSourceList: _list(SOURCE),
+    types.SourceEntryList: _list({
+        "path": "lamp/care.md", "state": "failed", "artifact_id": None, "byte_count": 2_048,
+        "missing_since": None, "attempts": 5, "next_attempt_at": AT,
+        "problem": {"code": "entry_refused", "detail": "The file cannot be read."},
+    }),
+    types.SourcePreview: {
+        "added": CHANGES, "changed": NO_CHANGES, "relabelled": NO_CHANGES, "renamed": NO_CHANGES,
+        "removed": NO_CHANGES, "unchanged": {"count": 412, "bytes": 0, "paths": []},
+    },
+    types.ConfirmedRemovals: {"confirmed": 120},
     types.DuplicateGroupList: _list(
         {"count": 2, "documents": [{**HIT["artifact"], "updated_at": AT}]}
     ),
