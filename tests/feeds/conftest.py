@@ -1,3 +1,5 @@
+from typing import Any
+
 import pytest
 from django.utils import timezone
 
@@ -22,9 +24,9 @@ def script(monkeypatch):
     types.get_type.cache_clear()
 
 
-def declare(index: str = "plain", **sources) -> None:
+def declare(**sources: dict[str, Any]) -> None:
     """Have the stored spec of an index name these sources."""
-    row = Index.objects.select_related("search_settings").get(pk=index)
+    row = Index.objects.select_related("search_settings").get(pk="plain")
     settings = row.search_settings
     content = {**(settings.content if settings else {}), "sources": sources}
     number = settings.number + 1 if settings else 1

@@ -120,7 +120,7 @@ class Sequence:
                 raise Died
             return original(self.script, id, version)
 
-        self.script.fetch = fetch
+        vars(self.script)["fetch"] = fetch
 
     def run(self) -> None:
         try:
@@ -131,7 +131,7 @@ class Sequence:
     def recover(self) -> None:
         self.script.lie = self.script.open_error = None
         self.script.fetch_errors.clear()
-        self.script.__dict__.pop("fetch", None)
+        vars(self.script).pop("fetch", None)
 
     @property
     def contents(self) -> set[str]:

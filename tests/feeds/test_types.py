@@ -20,7 +20,7 @@ class World:
     source: SourceSettings
     write: Callable[[str, bytes], None]
     delete: Callable[[str], None]
-    break_it: Callable[[], None]
+    break_it: Callable[[], object]
 
 
 def make_folder(path: Path, **settings) -> World:
