@@ -7,10 +7,11 @@ import tempfile
 import uuid
 from pathlib import Path
 
-import ir_measures
 import numpy as np
 
 from evaluation.judged_queries import read_corpus, read_judged_queries
+from evaluation.measures import Measure
+from evaluation.measuring import compute_measures
 from indexing.embedding import get_embedder
 from indexing.model_loading import waiting_for_models
 from indexing.spec import Datatype, EmbeddingSpec
@@ -19,7 +20,7 @@ from indexing.stores.embedded import EmbeddedStore
 from tests.serving import ROOT
 
 BEIR = ROOT.parent / "shared" / "data" / "beir"
-MEASURE = ir_measures.nDCG @ 10
+MEASURE = Measure("nDCG", 10)
 DEPTH = 10
 DATATYPES: tuple[Datatype, ...] = ("float32", "float16")
 
@@ -57,11 +58,7 @@ def measure_half_precision(collection: str) -> None:
                 for query_id, vector in queries.items()
             }
             store.close()
-        run = {
-            query_id: {id: 1 / rank for rank, id in enumerate(ids, start=1)}
-            for query_id, ids in rankings[datatype].items()
-        }
-        [ndcg] = ir_measures.calc_aggregate([MEASURE], judged.qrels, run).values()
+        ndcg = np.mean(compute_measures([MEASURE], judged, rankings[datatype])[str(MEASURE)])
         print(f"  {datatype}: {MEASURE} {ndcg:.4f}", flush=True)
     pairs = [[rankings[name][query_id] for name in DATATYPES] for query_id in queries]
     shared = np.mean([len(set(full) & set(half)) / DEPTH for full, half in pairs])

@@ -10,7 +10,8 @@ from pathlib import Path
 from benchmarks.quality import BEIR, MEASURE
 from benchmarks.service import SampleText, add_texts, measured_service, wait_until_ready
 from evaluation.judged_queries import JudgedQueries, read_corpus, read_judged_queries
-from evaluation.measuring import compute_measures, parse_measures
+from evaluation.measures import parse_measures
+from evaluation.measuring import compute_measures
 from tests.serving import Service
 
 WHOLE = "whole"
@@ -84,10 +85,7 @@ def _evaluate(service: Service, indexes: list[str], judged: JudgedQueries) -> di
         mode: _measure(
             judged,
             {
-                key: {
-                    document: float(-rank)
-                    for rank, document in enumerate(_rank(service, indexes, query, mode))
-                }
+                key: list(_rank(service, indexes, query, mode))
                 for key, query in judged.queries.items()
             },
         )
@@ -95,8 +93,8 @@ def _evaluate(service: Service, indexes: list[str], judged: JudgedQueries) -> di
     }
 
 
-def _measure(judged: JudgedQueries, ranks: Mapping[str, dict[str, float]]) -> float:
-    [values] = compute_measures(parse_measures([MEASURE]), judged, dict(ranks)).values()
+def _measure(judged: JudgedQueries, rankings: Mapping[str, list[str]]) -> float:
+    [values] = compute_measures(parse_measures([MEASURE]), judged, rankings).values()
     return sum(values) / len(values)
 
 

@@ -1,4 +1,4 @@
-"""Run every judged query on every system, and measure the rankings with ir_measures."""
+"""Run every judged query on every system, and measure the rankings."""
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from core.exceptions import InvalidInput
 from evaluation.judged_queries import JudgedQueries, format_page_name
+from evaluation.measures import Measure, parse_measures
 from evaluation.systems import RANKING_DEPTH, EvaluatedSystem, HitLocation
 
 DEFAULT_MEASURES = ("nDCG@10", "R@100", "RR")
@@ -69,26 +69,6 @@ class SystemMeasurement:
         return {name: float(np.mean(values)) for name, values in self.values_by_measure.items()}
 
 
-def parse_measures(names: Iterable[str]) -> list[Any]:
-    """Turn names such as nDCG@10 into measures of ir_measures. Raises ``InvalidInput``: ir_measures
-    does not know a name, or there is no name."""
-    import ir_measures
-
-    measures = []
-    for name in names:
-        try:
-            measures.append(ir_measures.parse_measure(name))
-        except (NameError, ValueError, SyntaxError, TypeError):
-            raise InvalidInput(
-                f"{name[:100]!r} is not a measure.",
-                field="measures",
-                fix="Name them as ir_measures does: nDCG@10, R@100, RR, P@5.",
-            ) from None
-    if not measures:
-        raise InvalidInput("measures must name at least one measure.", field="measures")
-    return measures
-
-
 def measure_systems(
     systems: Sequence[EvaluatedSystem],
     judged: JudgedQueries,
@@ -105,22 +85,21 @@ def measure_systems(
     ``is_timed``: whether to run the search for the first page as well, and measure its time."""
     parsed = parse_measures(measures)
     measured = [SystemMeasurement(system.name) for system in systems]
-    runs: list[dict[str, dict[str, float]]] = [{} for _ in systems]  # as ir_measures reads them
+    rankings: list[dict[str, list[str]]] = [{} for _ in systems]
     for system in systems if is_timed else ():  # warm up: loads the models
         system.answer_first_page(next(iter(judged.queries.values())))
     for query_id, query in judged.queries.items():
-        for system, each, run in zip(systems, measured, runs, strict=True):
+        for system, each, ranking in zip(systems, measured, rankings, strict=True):
             before_each_answer()
             if is_timed:
                 started = time.perf_counter()
                 system.answer_first_page(query)
                 each.latencies_ms.append((time.perf_counter() - started) * 1_000)
             locations = deduplicate_locations(system.rank_locations(query), judged.qrels[query_id])
-            # Ranks instead of scores, because ir_measures would reorder equal scores.
-            run[query_id] = {key: float(-rank) for rank, key in enumerate(locations)}
+            ranking[query_id] = list(locations)
             each.top_locations[query_id] = list(locations.values())[:TOP_HIT_COUNT]
-    for each, run in zip(measured, runs, strict=True):
-        each.values_by_measure = compute_measures(parsed, judged, run)
+    for each, ranking in zip(measured, rankings, strict=True):
+        each.values_by_measure = compute_measures(parsed, judged, ranking)
     return measured
 
 
@@ -162,14 +141,10 @@ def compare_to_baseline(
 
 
 def compute_measures(
-    measures: Sequence[Any], judged: JudgedQueries, run: Mapping[str, Mapping[str, float]]
+    measures: Iterable[Measure], judged: JudgedQueries, rankings: Mapping[str, Sequence[str]]
 ) -> dict[str, list[float]]:
-    """Return each measure's values in query order. ``run``: query id -> document -> score."""
-    import ir_measures
-
-    values: dict[str, dict[str, float]] = {str(measure): {} for measure in measures}
-    for metric in ir_measures.iter_calc(list(measures), judged.qrels, run):
-        values[str(metric.measure)][metric.query_id] = float(metric.value)
+    """Return each measure's values in query order. ``rankings``: query id -> documents."""
     return {
-        name: [found[query_id] for query_id in judged.queries] for name, found in values.items()
+        str(measure): [measure.compute(rankings[id], judged.qrels[id]) for id in judged.queries]
+        for measure in measures
     }

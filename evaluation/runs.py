@@ -26,12 +26,12 @@ from evaluation.judged_queries import (
     resolve_artifact_ids,
     split_page_name,
 )
+from evaluation.measures import parse_measures
 from evaluation.measuring import (
     DEFAULT_MEASURES,
     SystemMeasurement,
     compare_to_baseline,
     measure_systems,
-    parse_measures,
 )
 from evaluation.models import EvaluationRun
 from evaluation.systems import HitLocation, check_system_name, find_answerable_modes, make_system

@@ -18,7 +18,8 @@ from core.exceptions import InvalidInput, UnknownIndex
 from core.progress_bars import progress_bar
 from documents.services import TextContent, add_artifact
 from evaluation.judged_queries import read_corpus, read_judged_queries
-from evaluation.measuring import DEFAULT_MEASURES, parse_measures
+from evaluation.measures import parse_measures
+from evaluation.measuring import DEFAULT_MEASURES
 from evaluation.report import format_measure_name
 from evaluation.systems import SEARCH_MODES, check_system_name
 from indexing import services
