@@ -18,7 +18,7 @@ from rest_framework.request import Request
 
 from access.client_address import get_client_address
 from access.grants import EVERYTHING, Grant, Scope, UserRights, list_public_indexes
-from access.models import ACCESS, SCOPES, ApiKey, Authorization, GroupRights, hash_secret
+from access.models import ACCESS, SCOPES, ApiKey, Authorization, GroupRights, hash_secret, is_random
 from access.usage_limits import count_wrong_key, require_few_wrong_keys
 from core import running_server
 
@@ -79,8 +79,9 @@ MAX_ACCEPTED = 10_000
 
 @contextmanager
 def _guarded_against_guesses(address: str | None, secret: str) -> Iterator[None]:
-    """Look no key up for an address that has sent many wrong ones, except those that it has used
-    before: others may have the same address.
+    """Look no key up that somebody may guess for an address that has sent many wrong ones, except
+    those that it has used before. Others may have the same address: those that Strata makes cannot
+    be guessed, and are always looked up.
 
     Raises:
         TooManyWrongKeys: as ``require_few_wrong_keys``.
@@ -89,7 +90,7 @@ def _guarded_against_guesses(address: str | None, secret: str) -> Iterator[None]
         yield
         return
     sent = (address, hash_secret(secret))
-    if sent not in _accepted:
+    if sent not in _accepted and not is_random(secret):
         require_few_wrong_keys(address)
     try:
         yield

@@ -44,12 +44,18 @@ ACCESS_SECONDS = 3_600
 # session ends, so that users whom the provider removed lose access.
 AUTHORIZATION_SECONDS = 30 * 86_400
 _TOKEN = re.compile(rf"({CODE}|{ACCESS}|{REFRESH})([\w-]{{22}})\.[\w-]{{43}}", re.ASCII)
+_RANDOM_KEY = re.compile(r"strata_[\w-]{43}", re.ASCII)
 
 
 def hash_secret(secret: str) -> str:
     """SHA-256, unsalted: 256 random bits cannot be guessed, so a slow hash would protect
     nothing more, and every request would pay for it."""
     return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def is_random(secret: str) -> bool:
+    """Whether it looks as keys and tokens do that Strata makes, which nobody can guess."""
+    return bool(_RANDOM_KEY.fullmatch(secret) or _TOKEN.fullmatch(secret))
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,7 +145,8 @@ def require_few_wrong_keys(address: str) -> None:
             MINUTE,
             TooManyWrongKeys(
                 f"This address has sent more than {settings.STRATA_WRONG_KEYS_PER_MINUTE} wrong "
-                "keys in this minute, so only keys that it has used before are accepted.",
+                "keys in this minute, so keys that a person has chosen are accepted only if it has "
+                "used them before.",
                 fix="Correct the key, and try again after the number of seconds in Retry-After.",
             ),
         )

@@ -51,8 +51,8 @@ class SignInView(LoginView):
         if form.is_refused:
             response.status_code = HTTPStatus.FORBIDDEN
             user = User.objects.filter(username=form.cleaned_data["username"]).first()
-            # Of an address, only a few are not locked out: the rows of names that nobody has are
-            # few, too.
+            # Of an address, only some are not locked out: the rows of names that nobody has are
+            # not many, either.
             if user is not None or get_client_address(self.request) is not None:
                 act_for(self.request, user)
         return response

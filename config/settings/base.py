@@ -332,7 +332,9 @@ AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",
 ]
 
-# Failed sign-ins are counted in the database, for all processes: by name, and by address.
+# Failed sign-ins are counted in the database, for all processes: by name, and by address. Hundreds
+# of people may share an address, and one of them fails ten times with one name at most.
+STRATA_ADDRESS_SIGN_IN_FAILURES = 100
 AXES_LOCKOUT_PARAMETERS = "sign_in.lockout.list_parameters"
 AXES_FAILURE_LIMIT = 10
 AXES_COOLOFF_TIME = timedelta(minutes=15)

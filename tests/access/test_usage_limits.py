@@ -259,15 +259,32 @@ class TestWrongKeys:
         with django_assert_num_queries(0):
             self.guess(1)
 
-    def test_do_not_shut_out_the_keys_in_use_at_that_address_and_keys_of_others(self, limit):
-        in_use, new = client_with_key(), client_with_key()
-        assert in_use.get(PLACE, REMOTE_ADDR=self.HERE).status_code == 200
+    def test_do_not_shut_out_300_others_at_that_address(self, limit):
+        others = [client_with_key() for _ in range(300)]
+
+        self.guess(10 * limit)
+
+        assert {each.get(PLACE, REMOTE_ADDR=self.HERE).status_code for each in others} == {200}
+
+    def test_shut_out_keys_that_may_be_guessed_unless_that_address_has_used_them(self, limit):
+        in_use, new = (
+            {"HTTP_AUTHORIZATION": f"Bearer {ApiKey.issue(name, secret=name)[1]}"}
+            for name in ("chosen-and-used", "chosen-and-new")
+        )
+        client = APIClient(REMOTE_ADDR=self.HERE)
+        assert client.get(PLACE, **in_use).status_code == 200
 
         self.guess(limit + 1)
 
-        assert in_use.get(PLACE, REMOTE_ADDR=self.HERE).status_code == 200
-        assert new.get(PLACE, REMOTE_ADDR=self.HERE).status_code == 429
-        assert new.get(PLACE, REMOTE_ADDR=self.ELSEWHERE).status_code == 200
+        assert client.get(PLACE, **in_use).status_code == 200
+        assert client.get(PLACE, **new).status_code == 429
+        assert client.get(PLACE, REMOTE_ADDR=self.ELSEWHERE, **new).status_code == 200
+
+    def test_of_the_form_of_a_key_are_refused_as_often(self, limit):
+        client = APIClient(REMOTE_ADDR=self.HERE)
+        wrong = {"HTTP_AUTHORIZATION": f"Bearer strata_{43 * 'x'}"}
+
+        assert [client.get(PLACE, **wrong).status_code for _ in range(limit + 2)][-2:] == [429, 429]
 
     def test_are_looked_up_again_in_the_next_minute(self, limit, monkeypatch):
         self.guess(limit + 1)

@@ -168,7 +168,14 @@ class TestLockOut:
 
         assert send(client).status_code == 429
 
-    def test_counts_by_address_for_every_name(self, client, user):
+    def test_does_not_affect_others_at_the_address_of_one_who_forgot(self, client, user):
+        for number in range(9):
+            self.fail(client, 12, name=f"name {number}")
+
+        assert send(client).status_code == 302
+
+    def test_counts_by_address_for_every_name(self, client, user, settings):
+        settings.STRATA_ADDRESS_SIGN_IN_FAILURES = 10
         for number in range(10):
             self.fail(client, 1, name=f"name {number}")
 
@@ -202,6 +209,7 @@ class TestLockOut:
 
     def test_counts_by_the_address_that_the_proxy_added(self, client, user, settings):
         settings.STRATA_CLIENT_ADDRESS_HEADER = "HTTP_X_FORWARDED_FOR"
+        settings.STRATA_ADDRESS_SIGN_IN_FAILURES = 10
         for number in range(10):
             self.fail(client, 1, name=f"name {number}", HTTP_X_FORWARDED_FOR=f"{number}, 192.0.2.1")
 
