@@ -71,15 +71,16 @@ RUN if [ -n "$OCR_LANGUAGES" ]; then \
             $(printf 'tesseract-ocr-%s ' $OCR_LANGUAGES) && \
         rm -rf /var/lib/apt/lists/*; \
     fi
-RUN groupadd --gid 10001 strata && \
-    useradd --uid 10001 --gid strata --no-create-home --shell /usr/sbin/nologin strata && \
-    install --directory --owner strata --group strata --mode 0700 /data /models
+# Also run as a user id without a name, in group 0, as OpenShift does: what is written belongs to
+# group 0, which may do with it what its owner may.
+RUN useradd --uid 10001 --gid 0 --no-create-home --shell /usr/sbin/nologin strata && \
+    mkdir /data /models && chown 10001:0 /data /models && chmod u=rwx,g=u,o= /data /models
 WORKDIR /app
 COPY --from=made /venv /venv
 COPY --from=model /weights /weights
 COPY --from=made /static /static
 COPY --from=made /app /app
-USER 10001:10001
+USER 10001:0
 VOLUME /data
 EXPOSE 8000
 # As itself, and not through the proxy: health checks need neither its host name nor TLS.

@@ -1,6 +1,7 @@
 """Rows of the audit log for commands that change data themselves; the others ask the API, whose
 requests have rows, or change nothing."""
 
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from getpass import getuser
@@ -39,8 +40,16 @@ def _write_row(command: BaseCommand, index: str | None, status: int) -> None:
     from audit.services import write_rows
 
     name = command.__module__.rpartition(".")[2]
-    caller = (Subject.Kind.COMMAND, 0, getuser(), None)
+    caller = (Subject.Kind.COMMAND, 0, _name_user(), None)
     # Without a database, the command has failed and said so.
     with suppress(DatabaseError) if status else nullcontext():
         shown = index if index in list_index_names() else ""
         write_rows(caller, ("COMMAND", f"strata {name}"), status, [(shown or "", "", None)])
+
+
+def _name_user() -> str:
+    """The user of the process; its id where it has no name, as in a container."""
+    try:
+        return getuser()
+    except (KeyError, OSError):
+        return f"user {os.getuid()}"

@@ -1,5 +1,6 @@
 """Keeps the server's folders out of texts that leave it."""
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -17,7 +18,8 @@ def hide_server_paths(text: str) -> str:
     """Replace the server's folders by the names of their settings: an operator knows them, and
     others must not learn where anything is. Logs keep the paths."""
     folders = {Path(getattr(settings, name)): name for name in _SETTINGS}
-    folders |= {Path(sys.prefix): "sys.prefix", Path.home(): "~"}
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path's raises if the user has none
+    folders |= {Path(sys.prefix): "sys.prefix", home: "~"}
     for folder in sorted(folders, key=lambda path: -len(path.parts)):
         if len(folder.parts) > 1:  # not the root
             text = re.sub(rf"(?<![\w./~-]){re.escape(str(folder))}(?![\w-])", folders[folder], text)

@@ -457,7 +457,10 @@ LOGGING: dict[str, Any] = {
             "reserved_attrs": [*RESERVED_ATTRS, "request"],  # Django's: it shows the query
         },
     },
-    "filters": {"request_id": {"()": "core.request_id.RequestIdFilter"}},
+    "filters": {
+        "request_id": {"()": "core.request_id.RequestIdFilter"},
+        "regular_tasks": {"()": "core.task_log.RegularTaskFilter"},
+    },
     "handlers": {
         "stderr": {
             "class": "logging.StreamHandler",
@@ -471,5 +474,12 @@ LOGGING: dict[str, Any] = {
     },
     # The line of each request has its status, and no path that a caller wrote. What Django calls a
     # fault of security is a malformed request, such as one with a foreign Host: the answer says so.
-    "loggers": {"django.request": {"level": "ERROR"}, "django.security": {"level": "CRITICAL"}},
+    "loggers": {
+        "django.request": {"level": "ERROR"},
+        "django.security": {"level": "CRITICAL"},
+        **{
+            name: {"filters": ["regular_tasks"]}
+            for name in ("celery.app.trace", "celery.beat", "celery.worker.strategy")
+        },
+    },
 }

@@ -1,6 +1,7 @@
 """Which requests and commands have rows, and what the rows say."""
 
 import json
+import os
 from io import StringIO
 
 import pytest
@@ -256,6 +257,16 @@ class TestCommands:
 
         [row] = take_rows()
         assert (row["route"], row["index"], row["status"]) == ("strata add", None, 1)
+
+    def test_name_the_id_of_a_user_without_a_name(self, db, monkeypatch):
+        for variable in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+            monkeypatch.delenv(variable, raising=False)
+        monkeypatch.setattr(os, "getuid", lambda: 1_000_660_000)
+
+        call_command("createsuperuser", "--noinput", username="ada", email="", stdout=StringIO())
+
+        [row] = take_rows()
+        assert row["name"] == "user 1000660000"
 
     def test_of_django_write_a_row(self, db):
         call_command("createsuperuser", "--noinput", username="ada", email="", stdout=StringIO())

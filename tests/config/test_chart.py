@@ -19,7 +19,8 @@ CHART = ROOT / "charts" / "strata"
 SCHEMA: dict[str, Any] = json.loads((CHART / "values.schema.json").read_text())
 SETTINGS: dict[str, Any] = SCHEMA["definitions"]["settings"]["properties"]
 SECRETS: dict[str, Any] = SCHEMA["properties"]["secrets"]["properties"]
-OF_THE_CHART = {"ALLOWED_HOSTS", "STRATA_HEARTBEAT_FILE"}  # `hosts`, and what the probes look at
+# `hosts`, `ingress.path`, and what the probes look at.
+OF_THE_CHART = {"ALLOWED_HOSTS", "STRATA_BASE_PATH", "STRATA_HEARTBEAT_FILE"}
 
 
 def test_takes_every_variable_that_compose_passes_on():

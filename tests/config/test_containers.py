@@ -309,7 +309,8 @@ class TestImage:
     def test_runs_as_an_unprivileged_user(self):
         last = (ROOT / "Dockerfile").read_text().split("\nFROM ")[-1]
 
-        assert re.findall(r"^USER (.*)$", last, re.MULTILINE) == ["10001:10001"]
+        assert re.findall(r"^USER (.*)$", last, re.MULTILINE) == ["10001:0"]
+        assert "chown 10001:0 /data /models && chmod u=rwx,g=u,o= /data /models" in last
 
 
 class TestActions:

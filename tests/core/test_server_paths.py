@@ -1,3 +1,4 @@
+import os
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,13 @@ def test_folders_of_the_server_are_replaced_by_the_names_of_their_settings(setti
     assert hide("No file '/srv/data/a'") == "No file 'STRATA_DATA_DIR/a'"
     for unchanged in ("http://host/srv/data/a", "/srv/database", "/elsewhere/srv/data"):
         assert hide(unchanged) == unchanged
+
+
+def test_a_user_without_a_name_and_a_home_has_no_folder_to_hide(monkeypatch):
+    monkeypatch.delenv("HOME")
+    monkeypatch.setattr(os, "getuid", lambda: 1_000_660_000)
+
+    assert hide_server_paths("/nowhere/a") == "/nowhere/a"
 
 
 @pytest.mark.django_db

@@ -96,7 +96,7 @@ class TestPods:
             user = pod["securityContext"]
             rights = container(pod)["securityContext"]
             assert user["runAsNonRoot"], name
-            assert user["runAsUser"] == user["runAsGroup"] == user["fsGroup"] == 10001
+            assert (user["runAsUser"], user["runAsGroup"], user["fsGroup"]) == (10001, 0, 10001)
             assert user["seccompProfile"] == {"type": "RuntimeDefault"}
             assert rights["readOnlyRootFilesystem"]
             assert not rights["allowPrivilegeEscalation"]
@@ -104,6 +104,33 @@ class TestPods:
             assert not pod["automountServiceAccountToken"]
             assert not pod["enableServiceLinks"]
             assert pod["shareProcessNamespace"]
+
+    def test_have_no_ids_where_the_cluster_chooses_them(self):
+        values = read_values("inline") | {"podSecurityContext": {"runAsUser": None}}
+
+        for pod in pods(render(values)).values():
+            assert pod["securityContext"] == {
+                "runAsNonRoot": True,
+                "fsGroupChangePolicy": "OnRootMismatch",
+                "seccompProfile": {"type": "RuntimeDefault"},
+            }
+
+    def test_take_other_rights_and_variables(self):
+        variables = [
+            {"name": "HTTPS_PROXY", "value": "http://proxy:3128"},
+            {"name": "MODEL_KEY", "valueFrom": {"secretKeyRef": {"name": "keys", "key": "model"}}},
+        ]
+        values = read_values("inline") | {
+            "extraEnv": variables,
+            "podSecurityContext": {"runAsUser": 1_000_660_000, "fsGroup": 7},
+            "securityContext": {"readOnlyRootFilesystem": False},
+        }
+
+        for pod in pods(render(values)).values():
+            assert pod["securityContext"]["runAsUser"] == 1_000_660_000
+            assert pod["securityContext"]["fsGroup"] == 7
+            assert not container(pod)["securityContext"]["readOnlyRootFilesystem"]
+            assert container(pod)["env"][-2:] == variables
 
     def test_have_limits_and_a_place_for_temporary_files(self, manifests):
         for pod in pods(manifests).values():
@@ -342,6 +369,22 @@ class TestCluster:
         assert service == "search-strata-web"
         assert ports == [{"name": "http", "port": 80, "targetPort": "http"}]
 
+    def test_routes_a_path_of_each_host_and_its_metadata_to_the_web_servers(self):
+        values = read_values("s3")
+        values["ingress"]["path"] = "/strata/"
+        manifests = render(values)
+        [ingress] = of_kind(manifests, "Ingress").values()
+
+        [rule] = ingress["spec"]["rules"]
+        assert [each["path"] for each in rule["http"]["paths"]] == [
+            "/strata/",
+            "/.well-known/oauth-authorization-server/strata",
+            "/.well-known/oauth-protected-resource/strata",
+        ]
+        for name in ("settings", "migrate-settings"):
+            given = of_kind(manifests, "ConfigMap")[name]["data"]
+            assert given["STRATA_BASE_PATH"] == "/strata"
+
     def test_lets_other_pods_reach_the_web_servers_alone(self):
         policies = {
             each["metadata"]["name"]: each["spec"]
@@ -385,6 +428,10 @@ class TestWrongValues:
         ("path", "value"),
         [
             ("hosts", []),
+            ("ingress.path", "strata"),
+            ("ingress.path", "//strata"),
+            ("extraEnv", [{"name": "A-B", "value": "c"}]),
+            ("podDisruptionBudget.maxUnavailable", 0),
             ("hosts", ["https://search.example.org"]),
             ("image.repository", ""),
             ("image.digest", "latest"),

@@ -3,6 +3,7 @@
 import os
 import secrets
 import signal
+import stat
 import subprocess
 import tempfile
 import time
@@ -14,7 +15,7 @@ import pytest
 
 from tests.compose import read_our_services
 from tests.faults.servers_rig import PostgreSQL, Redis
-from tests.image.dockerfile import Image
+from tests.image.dockerfile import AS_ANYBODY, Image
 from tests.qdrant_loopback.process import qdrant_loopback
 from tests.serving import free_port
 
@@ -60,6 +61,20 @@ class TestContents:
         assert path.endswith("site-packages/strata_rag/config/__init__.py")
         assert model == str(image.root / "weights" / "strata_rag_weights")
 
+    def test_may_be_read_by_every_user(self, image):
+        unreadable = [
+            path
+            for path in image.root.rglob("*")
+            if not path.is_symlink() and not path.stat().st_mode & stat.S_IROTH
+        ]
+
+        assert [path for path in unreadable if path.name not in {"data", "models"}] == []
+
+    def test_are_run_by_a_user_without_a_name(self, image):
+        ran = image.run("python", "-c", "import getpass; getpass.getuser()", USER="", LOGNAME="")
+
+        assert "KeyError" in ran.stderr or os.geteuid() != 0
+
     @pytest.mark.parametrize(
         "command",
         [
@@ -85,8 +100,8 @@ class Service:
     def running(self, name: str):
         with (self.image.root / f"{name}.log").open("w") as log:
             process = subprocess.Popen(
-                self.commands[name], cwd=self.image.root / "app", stdout=log, stderr=log,
-                env=self.image.environment | self.settings, start_new_session=True,
+                [*AS_ANYBODY, *self.commands[name]], cwd=self.image.root / "app", stdout=log,
+                stderr=log, env=self.image.environment | self.settings, start_new_session=True,
             )  # fmt: skip
         try:
             yield

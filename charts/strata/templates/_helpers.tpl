@@ -42,9 +42,17 @@ labels: {{- include "strata.labels" . | nindent 2 }}
 {{ append .Values.hosts "localhost" | uniq | join "," }}
 {{- end }}
 
+{{/* The path of the service without a slash at its end: empty at the root. */}}
+{{- define "strata.path" -}}
+{{ trimSuffix "/" .Values.ingress.path }}
+{{- end }}
+
 {{/* The data of the ConfigMap and of the Secret; the hook has copies of both. */}}
 {{- define "strata.settings" -}}
 ALLOWED_HOSTS: {{ include "strata.allowedHosts" . | quote }}
+{{- with include "strata.path" . }}
+STRATA_BASE_PATH: {{ . | quote }}
+{{- end }}
 {{- range $name, $value := .Values.settings }}
 {{ $name }}: {{ include "strata.text" $value | quote }}
 {{- end }}
@@ -85,13 +93,9 @@ resources, grace, lifecycle: of its container.
 automountServiceAccountToken: false
 enableServiceLinks: false # their names look like settings
 shareProcessNamespace: true # its first process reaps what a killed parser left
-securityContext:
-  runAsNonRoot: true
-  runAsUser: 10001
-  runAsGroup: 10001
-  fsGroup: 10001
-  fsGroupChangePolicy: OnRootMismatch
-  seccompProfile: {type: RuntimeDefault}
+{{- $user := $root.Values.podSecurityContext }}
+{{- if not $user.runAsUser }}{{ $user = omit $user "runAsUser" "runAsGroup" "fsGroup" }}{{ end }}
+securityContext: {{- toYaml $user | nindent 2 }}
 {{- with $root.Values.imagePullSecrets }}
 imagePullSecrets: {{- toYaml . | nindent 2 }}
 {{- end }}
@@ -124,12 +128,13 @@ containers:
     envFrom:
       - configMapRef: {name: {{ $prefix }}-settings}
       - secretRef: {name: {{ $root.Values.existingSecret | default (printf "%s-secrets" $prefix) }}}
-    {{- if or .env .settings }}
+    {{- if or .env .settings $root.Values.extraEnv }}
     env:
       {{- with .env }}{{- toYaml . | nindent 6 }}{{- end }}
       {{- range $name, $value := .settings }}
       - {name: {{ $name }}, value: {{ include "strata.text" $value | quote }}}
       {{- end }}
+      {{- with $root.Values.extraEnv }}{{- toYaml . | nindent 6 }}{{- end }}
     {{- end }}
     {{- end }}
     {{- with .ports }}
@@ -142,10 +147,7 @@ containers:
     lifecycle: {{- toYaml . | nindent 6 }}
     {{- end }}
     resources: {{- toYaml .resources | nindent 6 }}
-    securityContext:
-      allowPrivilegeEscalation: false
-      readOnlyRootFilesystem: true
-      capabilities: {drop: [ALL]}
+    securityContext: {{- toYaml $root.Values.securityContext | nindent 6 }}
     volumeMounts:
       - {name: tmp, mountPath: /tmp}
       {{- if ne .component "flower" }}
