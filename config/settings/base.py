@@ -100,6 +100,8 @@ STRATA_LOOPBACK_HOSTS = ["localhost", "127.0.0.1", "[::1]"]
 STRATA_BASE_PATH = read_base_path("STRATA_BASE_PATH")
 STRATA_TRUSTED_PROXIES = read_networks("STRATA_TRUSTED_PROXIES", "127.0.0.0/8,::1")
 FORCE_SCRIPT_NAME = STRATA_BASE_PATH or None
+if STRATA_BASE_PATH:  # another service at the root of the host may have cookies of Django's names
+    SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "strata_sessionid", "strata_csrftoken"
 
 ROOT_URLCONF = "config.urls"
 ASGI_APPLICATION = "config.request_handling.handle_request"  # MCP sends it requests to REST

@@ -57,7 +57,7 @@ export async function request(method, path, { parameters = {}, signal, headers, 
       headers: {
         Accept: "application/json",
         ...(isJson && { "Content-Type": "application/json" }),
-        ...(key ? { Authorization: `Bearer ${key}` } : { "X-CSRFToken": readCookie("csrftoken") }),
+        ...(key ? { Authorization: `Bearer ${key}` } : { "X-CSRFToken": readCookie("strata_csrftoken") || readCookie("csrftoken") }),
         ...headers,
       },
       signal,

@@ -1,4 +1,5 @@
-"""The pages below a path of a host, behind a real nginx: a document, signing in, and consent."""
+"""The pages below a path that a setting names, behind a real nginx: a document, signing in, and
+consent."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -7,9 +8,9 @@ import pytest
 
 from tests.browser.test_consent_page import TestConsentPage, application, request_path
 from tests.browser.test_document_page import TestHit, report_id, results
-from tests.browser.test_journeys import service as service_at_the_root
 from tests.browser.test_sign_in_page import TestSignIn, _users
-from tests.nginx import nginx, read_documented_locations
+from tests.faults.armed import armed
+from tests.nginx import PATH, nginx, read_documented_locations
 from tests.serving import Service
 
 if TYPE_CHECKING:
@@ -18,19 +19,18 @@ if TYPE_CHECKING:
 # Run again here, where the fixtures below are those of the service and of the page.
 __all__ = [
     "TestConsentPage", "TestHit", "TestSignIn", "_users", "application", "report_id",
-    "request_path", "results", "service_at_the_root",
+    "request_path", "results",
 ]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
-def service(
-    service_at_the_root: Service, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Service]:
-    upstream = service_at_the_root.url
-    with nginx(tmp_path_factory.mktemp("nginx"), upstream, read_documented_locations()) as url:
-        service_at_the_root.url = url
-        yield service_at_the_root
-        service_at_the_root.url = upstream
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    folder = tmp_path_factory.mktemp("below")
+    with (
+        armed(folder, STRATA_BASE_PATH=PATH) as service,
+        nginx(folder / "nginx", service.url, read_documented_locations()) as service.url,
+    ):
+        yield service
 
 
 @pytest.fixture

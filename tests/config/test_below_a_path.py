@@ -17,6 +17,10 @@ from tests.nginx import STRIPPING, nginx, read_documented_locations
 from tests.official_client import PASSWORD, USER, Session, list_names
 from tests.serving import KEY, ROOT
 
+MAKE_USER = f"""
+from django.contrib.auth.models import User
+User.objects.create_user({USER!r}, password={PASSWORD!r})
+"""
 NOTE = "The ferry to Ven leaves at noon. It carries no cars."
 
 
@@ -114,12 +118,33 @@ class TestNginx:
         assert httpx.get(metadata, trust_env=False).json()["issuer"] == url
 
 
-def test_the_setting_names_the_path_without_a_header(tmp_path):
-    with armed(tmp_path, STRATA_BASE_PATH="/strata") as service:
-        with httpx.Client(trust_env=False, follow_redirects=True) as http:
-            pages = [http.get(f"{service.url}{path}/documents") for path in ("", "/strata")]
+@pytest.fixture(scope="module")
+def placed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ArmedService]:
+    """A service whose path a setting names, without a proxy."""
+    with armed(tmp_path_factory.mktemp("placed"), STRATA_BASE_PATH="/strata") as service:
+        yield service
 
-        assert {page.url.path for page in pages} == {"/strata/documents/"}
-        assert all('"/strata/static/style.css"' in page.text for page in pages)
-        listed = service.manage("status")  # asks the server at its root
+
+class TestSetting:
+    @pytest.mark.parametrize("path", ["", "/strata"])
+    def test_names_the_path_without_a_header(self, placed, path):
+        page = httpx.get(f"{placed.url}{path}/documents", follow_redirects=True, trust_env=False)
+
+        assert page.url.path == "/strata/documents/"
+        assert '"/strata/static/style.css"' in page.text
+
+    def test_lets_commands_ask_the_service_at_its_root(self, placed):
+        listed = placed.manage("status")
+
         assert listed.returncode == 0, listed.stderr
+
+    def test_keeps_cookies_apart_from_those_at_the_root_of_the_host(self, placed):
+        made = placed.manage("shell", "-c", MAKE_USER)
+        assert made.returncode == 0, made.stderr
+        with httpx.Client(trust_env=False) as http:
+            for name in ("sessionid", "csrftoken"):
+                http.cookies.set(name, "of-another-service", domain="127.0.0.1", path="/")
+
+            sign_in(http, f"{placed.url}/strata", placed.url)
+
+            assert http.get(f"{placed.url}/strata/account/").status_code == 200
