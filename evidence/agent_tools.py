@@ -46,7 +46,7 @@ def _list_findings_near(finding: Content) -> Iterator[str]:
         yield f"Repeated by {_format_publication(each)} · cosine {each['similarity']:.4f}"
         yield fence(each["content"])
     if count := len(references[MAX_SHOWN:]):
-        yield f"Repeated {count} more time{'s' if count > 1 else ''}: see the structured content."
+        yield f"Repeated {count} more time{'s' if count > 1 else ''}."
     near = finding["similar_to"]
     label = "Near it, with other words"
     for each in near[:MAX_NEAR_SHOWN]:
@@ -54,7 +54,7 @@ def _list_findings_near(finding: Content) -> Iterator[str]:
         yield f"{label}: {join(one_line(each['url'] or ''), place)}"
         yield fence(each["content"])
     if count := len(near[MAX_NEAR_SHOWN:]):
-        yield f"{label}: {count} more, see the structured content."
+        yield f"{label}: {count} more."
 
 
 TOOLS = (

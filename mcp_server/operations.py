@@ -30,11 +30,12 @@ _lock = Lock()
 @dataclass(frozen=True, slots=True)
 class Operation:
     """``schema``: the JSON schema of all arguments, whether they are in the path, the query string
-    or the body."""
+    or the body. ``aliases``: other names of some, each with its own."""
 
     method: str
     path: str
     schema: dict[str, Any]
+    aliases: dict[str, str]
 
     async def send(self, api: httpx.AsyncClient, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Send a request with these arguments and return its answer.
@@ -121,15 +122,19 @@ def _read_operations() -> dict[str, Operation]:
     components = document["components"]["schemas"]
     return {
         described["operationId"]: Operation(
-            method.upper(), path, _make_schema(described, components)
+            method.upper(), path, *_make_schema(described, components)
         )
         for path, methods in document["paths"].items()
         for method, described in methods.items()
     }
 
 
-def _make_schema(described: Mapping[str, Any], components: Mapping[str, Any]) -> dict[str, Any]:
+def _make_schema(
+    described: Mapping[str, Any], components: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """The schema of the arguments, and their other names."""
     properties: dict[str, Any] = {}
+    aliases: dict[str, str] = {}
     required: list[str] = []
     for parameter in described.get("parameters", ()):
         if parameter["in"] == "header":
@@ -148,14 +153,16 @@ def _make_schema(described: Mapping[str, Any], components: Mapping[str, Any]) ->
     for name, schema in list(properties.items()):
         if alias := ALIAS.fullmatch(schema.get("description", "")):
             del properties[name]
+            aliases[name] = alias[1]
             if OPTIONAL not in properties[alias[1]].get("description", ""):
                 required.append(alias[1])  # it was optional only because of its second name
-    return {
+    schema = {
         "type": "object",
         "properties": properties,
         "required": list(dict.fromkeys(required)),
         "additionalProperties": False,
     }
+    return schema, aliases
 
 
 def _inline(schema: Any, components: Mapping[str, Any]) -> Any:

@@ -1,7 +1,8 @@
 """Writes REST's answers as text that a language model reads, by the rules of
-``retrieval.hit_text``. The whole answer is in the result's structured content.
+``retrieval.hit_text``.
 """
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,8 +37,14 @@ def render_indexes(content: Content) -> str:
     return "\n".join(_format_index(index) for index in content["results"]) or "No index is visible."
 
 
+def render_vectors(content: Content) -> str:
+    """A line for each, which takes half the tokens of YAML."""
+    facts = {name: value for name, value in content.items() if name != "vectors"}
+    return "\n".join([render_as_yaml(facts).rstrip(), *map(json.dumps, content["vectors"])])
+
+
 def render_error(problem: Content) -> str:
-    """What went wrong and in which field, what is allowed, and what to do."""
+    """What went wrong and in which field, what is allowed, what to do, and an example."""
     field = problem.get("field", "")
     is_named = field.rpartition(".")[2] in problem["detail"]
     code = problem["code"] if is_named else f"{problem['code']}, field {field}"
@@ -46,6 +53,8 @@ def render_error(problem: Content) -> str:
         parts.append(f"Allowed: {', '.join(allowed)}.")
     if fix := problem.get("fix"):
         parts.append(fix)
+    if example := problem.get("example"):
+        parts.append(f"Example: {example}")
     return " ".join(parts)
 
 

@@ -2,15 +2,17 @@
 (``tools`` of ``StrataApp``), and specs declare some of each index.
 
 A tool sends requests to REST; schemas of arguments come from REST's serializers
-(``mcp_server.operations``) and from the specs.
+(``mcp_server.operations``) and from the specs. Agents see a part of each
+(``mcp_server.agent_schemas``), and may send all of it.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any, Final
 
 import httpx
+from django.db.models import Exists, OuterRef
 from django.utils.module_loading import import_string
 from httpx_sse import ServerSentEvent
 
@@ -18,12 +20,18 @@ from access.grants import Grant, Scope
 from core.apps import list_apps
 from core.exceptions import InvalidInput, StrataError
 from core.serializers import MAX_NAME_CHARS
+from documents.models import Artifact
 from indexing.models import Index
-from mcp_server import rendering
+from mcp_server import documents, rendering
+from mcp_server.agent_schemas import SELDOM, make_agent_schema
+from mcp_server.arguments import read_arguments
+from mcp_server.bounds import skip_items
 from mcp_server.operations import get_operation
+from mcp_server.tool_names import MAX_CHARS, SEPARATOR, name_declared_tool
 from retrieval.agent_tools import JoinedEvents, Tool
 from retrieval.all_searches import SEARCHES, describe_queries
 from retrieval.hit_text import render_hits
+from retrieval.tools import DeclaredTool
 from retrieval.tools import list_tools as list_declared_tools
 
 Arguments = Mapping[str, Any]
@@ -34,26 +42,42 @@ ReportProgress = Callable[[float, float | None, str | None], Awaitable[None]]
 ToolFunction = Callable[[httpx.AsyncClient, Arguments, ReportProgress], Awaitable[dict[str, Any]]]
 
 DEFAULT_KIND: Final = "pages"
-# Between the name of an index and that of a tool its spec declares. No index has it in its name,
-# so a name is split at its first occurrence.
-SEPARATOR: Final = "__"
+# A search that ignored them would find more than was meant.
+NARROWING: Final = {"filter", "must", "must_not", "phrases", "min_score", "min_similarity"}
 DECLARED_SCOPE: Final = Scope.SEARCH
 DECLARED_OPERATIONS: Final = ("list_tools", "call_tool")
+OFFSET: Final = {"type": "integer", "minimum": 0, "default": 0}
 
 
 @dataclass(frozen=True, slots=True)
 class AgentTool:
-    """``operations``: ids of the REST operations that it calls. ``render`` writes the answer to
-    arguments as text. ``is_public``: it answers without a key about public indexes."""
+    """``operations``: ids of the REST operations that it calls. ``make_schema``: of all arguments
+    that it takes; ``unlisted`` are not shown to agents. ``render`` writes the answer to arguments
+    as text. ``is_public``: it answers without a key about public indexes."""
 
     name: str
     function: ToolFunction
     scope: Scope
     operations: tuple[str, ...]
     description: str
-    make_schema: Callable[[], dict[str, Any]]
+    make_schema: Callable[[], Mapping[str, Any]]
     render: Callable[[Mapping[str, Any], Arguments], str]
     is_public: bool = False
+    is_destructive: bool = False
+    unlisted: Collection[str] = SELDOM
+
+    @property
+    def aliases(self) -> dict[str, str]:
+        """Other names of arguments, each with its own."""
+        known = {"artifact_id": "document_id", "offset": "start"}
+        if self.name == "search":
+            known |= {search.query_parameter: "query" for search in SEARCHES.values()}
+        for operation_id in self.operations:
+            known |= get_operation(operation_id).aliases
+        return known
+
+    def make_listed_schema(self) -> dict[str, Any]:
+        return make_agent_schema(self.make_schema(), self.unlisted)
 
 
 # --- Functions -------------------------------------------------------------------------------
@@ -72,15 +96,51 @@ async def search(
             allowed=SEARCHES,
         )
     operation = get_operation(_name_search(kind))
+    known = operation.schema["properties"]
+    query_parameter = SEARCHES[kind].query_parameter
     if "query" in parameters:
-        parameters[SEARCHES[kind].query_parameter] = parameters.pop("query")
-    if "explain" in operation.schema["properties"]:
+        parameters[query_parameter] = parameters.pop("query")
+    if "explain" in known:
         parameters.setdefault("explain", True)
-    return await operation.send(api, parameters)
+    skipped = 0
+    if "offset" not in known and _is_count(offset := parameters.pop("offset", 0)):
+        skipped = offset
+        if _is_count(limit := parameters.get("limit")):
+            most = known["limit"].get("maximum", limit + skipped)
+            parameters["limit"] = min(limit + skipped, max(most, limit))
+    ignored = [name for name in parameters if name not in known and name != query_parameter]
+    for name in ignored:
+        if name in NARROWING:
+            raise InvalidInput(
+                f"Searches of the kind {kind} have no {name}.",
+                field="kind",
+                allowed=[each for each in SEARCHES if name in _get_parameters(each)],
+            )
+        del parameters[name]
+    answer = await operation.send(api, parameters)
+    if ignored:
+        note = f"Searches of the kind {kind} have no {', '.join(ignored)}, which was ignored."
+        answer["notes"] = [note, *answer.get("notes", ())]
+    return skip_items(answer, skipped) if skipped else answer
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _render_search(answer: Mapping[str, Any], arguments: Arguments) -> str:
-    return SEARCHES[arguments.get("kind", DEFAULT_KIND)].to_text(answer)
+    text = SEARCHES[arguments.get("kind", DEFAULT_KIND)].to_text(answer)
+    if answer.get("relevant") is False:
+        return f"Note: what was found seems to be about something else.\n\n{text}"
+    return text
+
+
+async def list_indexes(
+    api: httpx.AsyncClient, arguments: Arguments, report: ReportProgress
+) -> dict[str, Any]:
+    answer = await get_operation("v1_indexes_list").send(api, {})
+    offset = arguments.get("offset", 0)
+    return skip_items(answer, offset) if _is_count(offset) else answer
 
 
 async def call_declared_tool(
@@ -89,17 +149,40 @@ async def call_declared_tool(
     return await get_operation("call_tool").send_to(api, {"index": index, "name": name}, arguments)
 
 
+async def call_index_tool(
+    api: httpx.AsyncClient, arguments: Arguments, report: ReportProgress
+) -> dict[str, Any]:
+    """Call a tool that a spec declares, or list those of an index."""
+    index, name = arguments.get("index"), arguments.get("tool")
+    listed = await get_operation("list_tools").send(api, {"index": index})
+    if name is None:
+        return {"results": [_describe_briefly(each) for each in listed["results"]]}
+    schemas = {each["name"]: each["parameters"] for each in listed["results"]}
+    given, _ = read_arguments(schemas.get(name, {}), arguments.get("arguments", {}), {})
+    return await get_operation("call_tool").send_to(api, {"index": index, "name": name}, given)
+
+
+def _describe_briefly(declared: Mapping[str, Any]) -> dict[str, Any]:
+    return {**declared, "parameters": make_agent_schema(declared["parameters"], ())["properties"]}
+
+
+def _render_index_tool(answer: Mapping[str, Any], arguments: Arguments) -> str:
+    return rendering.render_as_yaml(answer) if "results" in answer else render_hits(answer)
+
+
 # --- Schemas ---------------------------------------------------------------------------------
 
 
 @cache
 def make_search_schema() -> dict[str, Any]:
     """The arguments of all kinds of search; those of some kinds only name these kinds."""
-    schemas = {kind: get_operation(_name_search(kind)).schema["properties"] for kind in SEARCHES}
+    schemas = {kind: _get_parameters(kind) for kind in SEARCHES}
     as_query = {search.query_parameter for search in SEARCHES.values()} - {"query"}
     names = [name for properties in schemas.values() for name in properties]
     names = [name for name in dict.fromkeys(names) if name not in as_query]
-    kinds = "; ".join(f"{kind}: {search.summary}" for kind, search in SEARCHES.items())
+    kinds = "; ".join(
+        f"{kind}: {search.summary.removeprefix('Search ')}" for kind, search in SEARCHES.items()
+    )
     properties: dict[str, dict[str, Any]] = {
         "kind": {
             "type": "string",
@@ -137,6 +220,11 @@ def _merge_schemas(schemas: list[dict[str, Any]]) -> dict[str, Any]:
     }
     described = [schema["description"] for schema in schemas if schema.get("description")]
     return merged | ({"description": described[0]} if described else {})
+
+
+def _get_parameters(kind: str) -> dict[str, Any]:
+    parameters: dict[str, Any] = get_operation(_name_search(kind)).schema["properties"]
+    return parameters
 
 
 def _name_search(kind: str) -> str:
@@ -193,12 +281,6 @@ CORE_TOOLS: Final = (
         to_text=rendering.render_source,
     ),
     Tool(
-        "list_indexes",
-        ("v1_indexes_list",),
-        "List the indexes that can be searched, and what each holds.",
-        to_text=rendering.render_indexes,
-    ),
-    Tool(
         "add_document",
         ("add_artifact",),
         "Add a text to an index. Adding the same external_id again replaces it; the answer says "
@@ -210,6 +292,7 @@ CORE_TOOLS: Final = (
         ("embed_texts",),
         "Return the vectors of texts by the model of an index, to compare texts yourself or to "
         "search with.",
+        to_text=rendering.render_vectors,
     ),
 )
 
@@ -231,8 +314,60 @@ TOOLS: Final[Mapping[str, AgentTool]] = {
             make_search_schema,
             _render_search,
             is_public=True,
+            unlisted=SELDOM | {"window"},
+        ),
+        AgentTool(
+            "list_indexes",
+            list_indexes,
+            Scope.SEARCH,
+            ("v1_indexes_list",),
+            "List the indexes that can be searched, and what each holds.",
+            lambda: {"type": "object", "properties": {"offset": OFFSET}, "required": []},
+            lambda answer, arguments: rendering.render_indexes(answer),
+        ),
+        AgentTool(
+            "list_documents",
+            lambda api, arguments, report: get_operation("list_artifacts").send(api, arguments),
+            Scope.SEARCH,
+            ("list_artifacts",),
+            "List the documents of an index.",
+            lambda: get_operation("list_artifacts").schema,
+            lambda answer, arguments: documents.render_documents(
+                answer, arguments.get("offset", 0)
+            ),
+            unlisted=SELDOM | {"external_id"},
+        ),
+        AgentTool(
+            "open_document",
+            documents.open_document,
+            Scope.SEARCH,
+            ("read_artifact", "read_page"),
+            "Read a document from a page on. The answer says how to read on.",
+            lambda: documents.OPEN_SCHEMA,
+            lambda answer, arguments: documents.render_document(answer),
+            unlisted=(),
+        ),
+        AgentTool(
+            "list_values",
+            documents.list_values,
+            Scope.SEARCH,
+            ("count_field_values",),
+            "List the values that a metadata field has, to filter by.",
+            documents.make_values_schema,
+            lambda answer, arguments: documents.render_values(answer),
+            is_public=True,
         ),
         *map(_make_tool, CORE_TOOLS),
+        AgentTool(
+            "delete_document",
+            documents.delete_document,
+            Scope.WRITE,
+            ("remove_artifact",),
+            "Delete a document for good.",
+            lambda: documents.DELETE_SCHEMA,
+            lambda answer, arguments: rendering.render_as_yaml(answer),
+            is_destructive=True,
+        ),
         *(
             _make_tool(declared)
             for app in list_apps()
@@ -243,40 +378,75 @@ TOOLS: Final[Mapping[str, AgentTool]] = {
 }
 
 
+# Listed where the tools that specs declare are too many for a list.
+INDEX_TOOL: Final = AgentTool(
+    "call_index_tool",
+    call_index_tool,
+    DECLARED_SCOPE,
+    DECLARED_OPERATIONS,
+    "Call another tool of an index; without a tool, list them with their arguments.",
+    lambda: {
+        "type": "object",
+        "properties": {
+            "index": {"type": "string"},
+            "tool": {"type": "string"},
+            "arguments": {"type": "object", "description": "JSON text of the tool's arguments."},
+        },
+        "required": ["index"],
+    },
+    _render_index_tool,
+    is_public=True,
+)
+
+
 def list_tools(scope: Scope | None, grant: Grant) -> Iterator[AgentTool]:
-    """The tools that a caller may use. ``scope`` is None without a key: then public indexes can be
-    searched."""
+    """The tools that a caller may use, those that a spec declares only where the index holds
+    documents. ``scope`` is None without a key: then public indexes can be searched."""
     for tool in TOOLS.values():
         if tool.is_public if scope is None else scope.includes(tool.scope):
             yield tool
-    for index in grant.limit(Index.objects.not_being_removed()):
-        try:
-            declared = list_declared_tools(index.name, grant)
-        except StrataError:  # such as lost points, which every search of the index reports
-            continue
-        for each in declared:
-            description = f"{each.description} Searches the index {index.name}."
-            yield _make_declared_tool(index.name, each.name, description, each.parameters)
+    of_index = Artifact.objects.visible_to(grant).filter(index=OuterRef("pk"))
+    filled = grant.limit(Index.objects.not_being_removed()).filter(Exists(of_index))
+    for index in filled.values_list("pk", flat=True):
+        for declared in _list_declared(index, grant):
+            yield _make_declared_tool(index, declared)
 
 
-def find_tool(name: str) -> AgentTool | None:
-    """The tool of this name. Whether an index declares it is only known when it is called."""
-    if name in TOOLS:
-        return TOOLS[name]
-    index, separator, declared_name = name.partition(SEPARATOR)
-    return _make_declared_tool(index, declared_name) if separator else None
+def find_tool(name: str, grant: Grant) -> AgentTool | None:
+    """The tool of this name. Whether an index declares it may only be known when it is called."""
+    if name in TOOLS or name == INDEX_TOOL.name:
+        return TOOLS.get(name, INDEX_TOOL)
+    index, separator, whole = name.partition(SEPARATOR)
+    if not separator:
+        return None
+    indexes = [index]
+    if len(name) == MAX_CHARS:  # shortened
+        visible = grant.limit(Index.objects.not_being_removed())
+        indexes = list(visible.values_list("pk", flat=True))
+    for each in indexes:
+        for declared in _list_declared(each, grant):
+            if name == name_declared_tool(each, declared.name):
+                return _make_declared_tool(each, declared)
+    return _make_declared_tool(index, DeclaredTool(whole, "", {}))
 
 
-def _make_declared_tool(
-    index: str, name: str, description: str = "", schema: dict[str, Any] | None = None
-) -> AgentTool:
+def _list_declared(index: str, grant: Grant) -> list[DeclaredTool]:
+    """None where a search of the index reports a problem, such as lost points."""
+    try:
+        return list_declared_tools(index, grant)
+    except StrataError:
+        return []
+
+
+def _make_declared_tool(index: str, declared: DeclaredTool) -> AgentTool:
     return AgentTool(
-        name=f"{index}{SEPARATOR}{name}",
-        function=partial(call_declared_tool, index, name),
+        name=name_declared_tool(index, declared.name),
+        function=partial(call_declared_tool, index, declared.name),
         scope=DECLARED_SCOPE,
         operations=DECLARED_OPERATIONS,
-        description=description,
-        make_schema=lambda: schema or {"type": "object"},
+        description=f"{declared.description} Searches the index {index}.",
+        make_schema=lambda: declared.parameters,
         render=lambda answer, arguments: render_hits(answer),
         is_public=True,
+        unlisted=(),
     )

@@ -45,7 +45,7 @@ def format_hit(
         lines.append(f"Stands also for: {counted} (versions: all shows them)")
     if hit.get("warnings"):
         lines.append(f"Warnings of its page: {', '.join(hit['warnings'])}")
-    if "question" in hit:
+    if hit.get("question"):  # null where the passage itself was found
         lines.append(f"Question: {one_line(hit['question'])}")
     lines += above
     passage = hit.get("passage")

@@ -16,6 +16,9 @@ HEADERS = {
 }
 
 
+STRUCTURED = "strata/structured"
+
+
 def answer_in_this_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another thread would not see what the test's transaction holds."""
 
@@ -45,6 +48,13 @@ def ask_mcp(client: Any, method: str, **params: Any) -> dict[str, Any]:
 
 def call_tool(client: Any, name: str, **arguments: Any) -> dict[str, Any]:
     return ask_mcp(client, "tools/call", name=name, arguments=arguments)
+
+
+def read_structured(client: Any, name: str, **arguments: Any) -> dict[str, Any]:
+    """REST's answer, or its error, as the structured content of the tool's answer."""
+    answer = ask_mcp(client, "tools/call", name=name, arguments=arguments, _meta={STRUCTURED: True})
+    content: dict[str, Any] = answer["structuredContent"]
+    return content
 
 
 def list_tool_names(client: Any) -> list[str]:

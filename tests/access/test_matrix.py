@@ -24,7 +24,12 @@ from mcp_server.operations import get_operation
 from mcp_server.tools import DECLARED_OPERATIONS, DECLARED_SCOPE, TOOLS
 from retrieval.retrievers import ChunkRetriever, HierarchicalRetriever
 from tests.access.routes import Route, list_routes
-from tests.asking_mcp import answer_in_this_thread, call_tool, list_tool_names
+from tests.asking_mcp import (
+    answer_in_this_thread,
+    call_tool,
+    list_tool_names,
+    read_structured,
+)
 from tests.clients import session_with_rights
 from tests.factories import load_index
 from tests.written import make_build
@@ -363,6 +368,9 @@ def make_arguments(schema: dict[str, Any]) -> dict[str, Any]:
     return {name: known.get(name, UNKNOWN_ID) for name in schema["required"]}
 
 
+PUBLIC_TOOLS = {"search", "search_concepts", "list_values"}
+
+
 class TestMcpTools:
     """Tools send requests to REST, so that a wrong scope in the table would hide a tool or show one
     that is refused."""
@@ -397,8 +405,8 @@ class TestMcpTools:
         opened = {
             name
             for name, tool in TOOLS.items()
-            if call_tool(client, name, **make_arguments(tool.make_schema()))["structuredContent"]
-            .get("code") != "missing_scope"
+            if read_structured(client, name, **make_arguments(tool.make_schema())).get("code")
+            != "missing_scope"
         }  # fmt: skip
 
         assert opened == {name for name, tool in TOOLS.items() if scope.includes(tool.scope)}
@@ -410,16 +418,16 @@ class TestMcpTools:
         opened = {
             name
             for name, tool in TOOLS.items()
-            if call_tool(client, name, **make_arguments(tool.make_schema()))["structuredContent"]
-            .get("code") != "not_authenticated"
+            if read_structured(client, name, **make_arguments(tool.make_schema())).get("code")
+            != "not_authenticated"
         }  # fmt: skip
 
-        assert opened == set(list_tool_names(client)) == {"search", "search_concepts"}
+        assert opened == set(list_tool_names(client)) == PUBLIC_TOOLS
 
     def test_do_not_accept_a_session_as_a_key(self, admin_user, public_index):
         client = with_session(admin_user)
 
-        assert set(list_tool_names(client)) == {"search", "search_concepts"}
+        assert set(list_tool_names(client)) == PUBLIC_TOOLS
 
     def test_of_another_index_are_unknown(self, build):
         client = with_key("other", indexes=["other"])

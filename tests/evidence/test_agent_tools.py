@@ -80,6 +80,6 @@ class TestRenderFindings:
 
         assert "Author 9 and 2 others" in shown
         assert shown.count("Repeated by ") == 10
-        assert "Repeated 3 more times: see the structured content." in shown
+        assert "Repeated 3 more times." in shown
         assert shown.count("Near it, with other words: http") == 5
-        assert "Near it, with other words: 1 more, see the structured content." in shown
+        assert "Near it, with other words: 1 more." in shown

@@ -15,9 +15,12 @@ REFERENCE = Path(settings.BASE_DIR) / "docs" / "reference" / "mcp.md"
 
 def render_row(tool: AgentTool) -> str:
     schema = tool.make_schema()
-    others = [name for name in schema["properties"] if name not in schema["required"]]
-    arguments = [*(f"**{name}**" for name in schema["required"]), *others]
-    return f"| `{tool.name}` | {tool.scope} | {', '.join(arguments)} | {tool.description} |"
+    listed = tool.make_listed_schema()["properties"]
+    required = [f"**{name}**" for name in schema["required"]]
+    others = [name for name in listed if name not in schema["required"]]
+    unlisted = [name for name in schema["properties"] if name not in listed]
+    cells = tool.name, tool.scope, ", ".join([*required, *others]), ", ".join(unlisted)
+    return f"| `{cells[0]}` | {' | '.join(cells[1:])} | {tool.description} |"
 
 
 class TestReference:

@@ -131,14 +131,7 @@ class TestErrors:
                 "index is not a valid name.",
             ),
             ("search", {"index": "plain", "query": "x", "kind": "all"}, "kind", "There is no kind"),
-            ("search", {"index": "plain", "query": "x", "kind": []}, "kind", "There is no kind"),
             ("search", {"index": "plain"}, "query", "Give a query or a vector."),
-            (
-                "search",
-                {"index": "plain", "query": "x", "limits": 3},
-                "limits",
-                "There is no field",
-            ),
         ],
     )
     def test_name_the_argument(self, client, name, arguments, field, said):

@@ -41,7 +41,9 @@ class TestOfficialClient:
     async def test_registers_asks_the_user_and_uses_the_tools(self, session, mode):
         async with session.connect(mode) as client:
             assert "add_document" in await list_names(client)
-            added = await client.call_tool("add_document", {"index": "plain", "text": NOTE})
+            added = await client.call_tool(
+                "add_document", {"index": "plain", "text": NOTE}, meta={"strata/structured": True}
+            )
             found = await client.call_tool(
                 "search",
                 {
@@ -51,7 +53,7 @@ class TestOfficialClient:
                 },
             )
 
-        assert found.structured_content["hits"][0]["text"] == NOTE
+        assert NOTE in found.content[0].text
         assert session.browser.consents == 1
         assert session.storage.tokens.scope == "search write"
 

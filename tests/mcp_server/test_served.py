@@ -11,12 +11,14 @@ import pytest
 from django.core.management import CommandError, call_command
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
+from mcp.types import RequestParamsMeta
 
 from tests.faults.armed import ArmedService, armed
 from tests.serving import KEY, ROOT
 
 pytestmark = pytest.mark.anyio
 
+STRUCTURED: RequestParamsMeta = {"strata/structured": True}
 NOTE = "The ferry to Ven leaves at noon. It carries no cars."
 
 
@@ -67,19 +69,22 @@ class TestSession:
             assert "list_indexes" in {tool.name for tool in (await client.list_tools()).tools}
 
             added = await client.call_tool(
-                "add_document", {"index": "plain", "text": NOTE, "title": "Ferries"}
+                "add_document",
+                {"index": "plain", "text": NOTE, "title": "Ferries"},
+                meta=STRUCTURED,
             )
-            found = await client.call_tool(
-                "search",
-                {
-                    "index": "plain",
-                    "query": "ferry to Ven",
-                    "min_revision": added.structured_content["revision"],
-                },
-            )
-
+            search = {
+                "index": "plain",
+                "query": "ferry to Ven",
+                "min_revision": added.structured_content["revision"],
+            }
+            found = await client.call_tool("search", search, meta=STRUCTURED)
             [hit] = found.structured_content["hits"]
             assert hit["text"] == NOTE
+            assert NOTE not in found.content[0].text
+
+            found = await client.call_tool("search", search)
+            assert found.structured_content is None
             [text] = [content.text for content in found.content]
             assert text.startswith("[1] Ferries · page 1 · exact · rrf 0.0")
             assert "(dense " in text
@@ -111,7 +116,7 @@ class TestSession:
 
         async with connect(service, key, "auto") as client:
             names = {tool.name for tool in (await client.list_tools()).tools}
-            indexes = await client.call_tool("list_indexes", {})
+            indexes = await client.call_tool("list_indexes", {}, meta=STRUCTURED)
             refused = await client.call_tool("add_document", {"index": "plain", "text": "x"})
 
         assert "add_document" not in names
@@ -134,9 +139,11 @@ class TestProgress:
             reported.append((progress, message or ""))
 
         async with connect(service, KEY, mode) as client:
-            plain = await client.call_tool("ask", question)
+            plain = await client.call_tool("ask", question, meta=STRUCTURED)
             assert reported == []
-            answered = await client.call_tool("ask", question, progress_callback=note)
+            answered = await client.call_tool(
+                "ask", question, progress_callback=note, meta=STRUCTURED
+            )
             arrived = list(reported)
 
             refused = await client.call_tool(

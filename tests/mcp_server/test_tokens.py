@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.asking_mcp import answer_in_this_thread, call_tool, list_tool_names
+from tests.asking_mcp import answer_in_this_thread, call_tool, list_tool_names, read_structured
 from tests.sign_in.oauth.asking import Agent, make_browser, make_client
 
 BEHIND_PROXY = {"HTTP_HOST": "strata.example", "HTTP_X_FORWARDED_PROTO": "https"}
@@ -20,7 +20,7 @@ class TestTools:
         client = make_client(Agent().connect(make_browser({"scope": "search"}))["access_token"])
 
         assert "add_document" not in list_tool_names(client)
-        assert call_tool(client, "list_indexes")["structuredContent"]["results"] == []
+        assert read_structured(client, "list_indexes")["results"] == []
 
     def test_are_refused_by_scope(self):
         client = make_client(Agent().connect(make_browser(), form={"allow": "yes"})["access_token"])
@@ -48,4 +48,4 @@ class TestBehindAProxy:
 
         found = client.get("/.well-known/oauth-protected-resource").json()
         assert found["resource"] == resource
-        assert call_tool(client, "list_indexes")["structuredContent"]["results"] == []
+        assert read_structured(client, "list_indexes")["results"] == []

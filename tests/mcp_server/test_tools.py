@@ -7,6 +7,7 @@ from access.grants import EVERYTHING, Grant, Scope
 from mcp_server.operations import ALIAS, get_operation
 from mcp_server.tools import TOOLS, find_tool, list_tools, make_search_schema
 from retrieval.all_searches import SEARCHES
+from tests.factories import give
 from tests.retrieval.test_tools import FIELDS
 from tests.retrieval.test_tools import TOOLS as DECLARED
 from tests.written import make_build
@@ -14,7 +15,9 @@ from tests.written import make_build
 
 @pytest.fixture
 def declaring(db, store, embedder):
-    return make_build("physio-notes", metadata=FIELDS, tools=DECLARED)
+    build = make_build("physio-notes", metadata=FIELDS, tools=DECLARED)
+    give("Nordic curls.", index="physio-notes")
+    return build
 
 
 class TestSchemas:
@@ -93,7 +96,7 @@ class TestListTools:
         ]
 
         assert declared == sorted(f"physio-notes__{name}" for name in DECLARED)
-        assert all(find_tool(name).name == name for name in declared)
+        assert all(find_tool(name, EVERYTHING).name == name for name in declared)
 
     def test_leaves_out_the_tools_of_indexes_that_are_not_visible(self, declaring):
         listed = list_tools(Scope.SEARCH, Grant(indexes=frozenset({"other"})))
@@ -106,7 +109,7 @@ class TestListTools:
         }
 
         assert listed - {f"physio-notes__{name}" for name in DECLARED} == {
-            "search", "search_concepts",
+            "search", "search_concepts", "list_values",
         }  # fmt: skip
 
 

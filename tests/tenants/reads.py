@@ -3,12 +3,12 @@
 import json
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mcp_server.tools import TOOLS
 from retrieval.all_searches import SEARCHES
-from tests.asking_mcp import post_mcp
+from tests.asking_mcp import STRUCTURED, post_mcp
 from tests.factories import PARAGRAPHS
 from tests.tenants.conftest import SMILES, TENANTS, Tenants, canary
 
@@ -86,6 +86,7 @@ MCP_LOOK_UPS: dict[str, tuple[str, dict[str, Any]]] = {
     "get_source": ("source_id", {"window": 2}),
     "get_concept_context": ("concept_id", {"window": 2}),
     "find_paths": ("concept_id", {"like": "eats"}),
+    "open_document": ("artifact_id", {}),
 }
 SHARED = "find_shared"  # takes several ids
 MCP_RESOURCES = {
@@ -96,13 +97,15 @@ MCP_RESOURCES = {
 MCP_CALLS: dict[str, dict[str, Any]] = {
     "ask": {"index": "full", "query": PARAGRAPHS[0], "limit": 20},
     "list_indexes": {},
+    "list_documents": {"index": "full", "limit": 100},
+    "list_values": {"index": "full", "limit": 100},
     "embed": {"index": "full", "input": PARAGRAPHS[0]},
     "find_similar_evidence": {"index": "evidence", "query": PARAGRAPHS[0], "limit": 20},
     "search_concepts": {"index": "knowledge", "query": PARAGRAPHS[0], "min_similarity": -1},
     "full__search_knowledge_base": {"query": PARAGRAPHS[0], "limit": 20},
     "full__search_by_condition": {"condition": "sore back", "limit": 20},
 }
-MCP_WRITES = {"add_document", "add_evidence"}
+MCP_WRITES = {"add_document", "add_evidence", "delete_document"}
 assert TOOLS.keys() <= {"search", SHARED, *MCP_LOOK_UPS, *MCP_CALLS, *MCP_WRITES}, (
     "A tool without a line here is not tested."
 )
@@ -296,7 +299,15 @@ def _ask_as_guests(text: str) -> Iterator[Request]:
 
 
 def list_mcp_requests(tenants: Tenants) -> Iterator[Request]:
-    """Each tool once, with arguments that return most, and each resource."""
+    """Each tool with arguments that return most, answered as text and as structured content, and
+    each resource."""
+    for request in _list_mcp_requests(tenants):
+        yield request
+        if "arguments" in request.given:
+            yield replace(request, given=request.given | {"_meta": {STRUCTURED: True}})
+
+
+def _list_mcp_requests(tenants: Tenants) -> Iterator[Request]:
     for method in ("tools/list", "resources/list", "resources/templates/list"):
         yield Request(f"mcp {method}", {})
     for kind, needed in SEARCH_PARAMETERS.items():
