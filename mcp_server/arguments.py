@@ -98,6 +98,11 @@ def read_text_of_arguments(body: bytes) -> bytes:
     return json.dumps(message).encode()
 
 
+def read_value(value: Any, schema: Schema) -> Any:
+    """One value by its schema; ``LEFT_OUT`` if it says nothing."""
+    return _read_value(value, schema, "", [])
+
+
 def _find_name(name: str, properties: Schema, aliases: Mapping[str, str]) -> str | None:
     for each in (name, _to_snake_case(name)):
         if each in properties:

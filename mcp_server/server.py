@@ -26,6 +26,7 @@ from mcp_server.agent_schemas import make_example
 from mcp_server.arguments import read_arguments, read_text_of_arguments, require_no_misspelt
 from mcp_server.asgi_transport import StreamingTransport
 from mcp_server.bounds import MAX_TOKENS, render_within_bound
+from mcp_server.field_values import convert_refused
 from mcp_server.rendering import render_error
 from mcp_server.tools import INDEX_TOOL, AgentTool, ReportProgress, find_tool, list_tools
 from retrieval.event_loop import run_in_thread
@@ -233,7 +234,7 @@ async def _call_tool(
     try:
         if tool.scope != Scope.SEARCH:
             require_no_misspelt(ignored, schema)
-        content = await tool.function(api, arguments, report)
+        content = await _call_function(tool, api, arguments, report)
     except StrataError as error:
         problem = make_error_json(error)
         if error.field and (example := make_example(schema, error.field, error.allowed or ())):
@@ -258,6 +259,19 @@ async def _call_tool(
         offset=arguments.get("offset", 0) if has_pages else None,
     )
     return types.CallToolResult(content=[types.TextContent(text=f"{note}{text}")])
+
+
+async def _call_function(
+    tool: AgentTool, api: httpx.AsyncClient, arguments: dict[str, Any], report: ReportProgress
+) -> dict[str, Any]:
+    """Once more where REST has refused a value of a field that can be read as one."""
+    try:
+        return await tool.function(api, arguments, report)
+    except StrataError as error:
+        converted = await convert_refused(api, arguments, error.field)
+        if converted is None:
+            raise
+    return await tool.function(api, converted, report)
 
 
 def _describe_ignored(ignored: list[str], schema: Mapping[str, Any]) -> str:

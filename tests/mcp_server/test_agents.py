@@ -85,6 +85,33 @@ class TestCalls:
         assert "Did you mean groups? Nothing was changed." in answer["content"][0]["text"]
         assert Artifact.objects.count() == 1
 
+    @pytest.mark.parametrize(
+        "given",
+        [
+            {"year": "2026"},
+            {"year": [2026.0, "2025"]},
+            {"year": {"gte": "2020", "lt": 2027.0}},
+            {"year": {"exists": "true"}},
+            {"any_of": [{"year": "2026"}, {"not": {"year": {"gt": "1"}}}]},
+        ],
+    )
+    def test_have_values_of_fields_as_text(self, client, document, given):
+        answer = call_tool(client, "search", index="notes", query="ferry", filter=given)
+
+        assert NOTE in answer["content"][0]["text"]
+
+    def test_with_values_that_no_field_has_are_refused(self, client, document):
+        answer = call_tool(client, "search", index="notes", query="ferry", filter={"year": "new"})
+
+        assert answer["structuredContent"]["field"] == "filter.year"
+
+    def test_add_metadata_as_text(self, client, document):
+        given = {"index": "notes", "text": "A lamp.", "metadata": {"year": "2025", "note": "5"}}
+        answer = call_tool(client, "add_document", **given)
+
+        assert not answer["isError"], answer
+        assert Artifact.objects.get(metadata__year=2025).metadata["note"] == "5"
+
     def test_with_arguments_of_another_kind_of_search_say_so(self, client, document):
         answer = call_tool(client, "search", index="notes", query="ferry", window=1)
 

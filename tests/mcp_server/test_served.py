@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import httpx
 import httpx2
@@ -11,14 +12,13 @@ import pytest
 from django.core.management import CommandError, call_command
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
-from mcp.types import RequestParamsMeta
 
 from tests.faults.armed import ArmedService, armed
 from tests.serving import KEY, ROOT
 
 pytestmark = pytest.mark.anyio
 
-STRUCTURED: RequestParamsMeta = {"strata/structured": True}
+STRUCTURED: Any = {"strata/structured": True}
 NOTE = "The ferry to Ven leaves at noon. It carries no cars."
 
 
