@@ -16,4 +16,8 @@ def menu(request: HttpRequest) -> dict[str, Any]:
     """A context processor."""
     choices = [app.search_choices for app in list_apps() if app.search_choices]
     parts = [app.documents_part for app in list_apps() if app.documents_part]
-    return {"app_pages": list_app_pages(), "search_choices": choices, "documents_parts": parts}
+    document = [app.document_part for app in list_apps() if app.document_part]
+    return {
+        "app_pages": list_app_pages(), "search_choices": choices, "documents_parts": parts,
+        "document_parts": document,
+    }  # fmt: skip

@@ -77,6 +77,7 @@ class StrataApp(AppConfig):
     page: ClassVar[str] = ""  # its address, the folder of its template, and its name in the menu
     search_choices: ClassVar[str] = ""  # a template: further choices of the page *Search*
     documents_part: ClassVar[str] = ""  # a template: a further part of the page *Documents*
+    document_part: ClassVar[str] = ""  # a template: a further part of the page of a document
     # A function that yields what ``doctor`` reports of it besides failures: a subject, what is
     # there, and what helps.
     diagnostics: ClassVar[str] = ""

@@ -5,6 +5,8 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import reduce
+from operator import or_
 from typing import Any, TypeVar
 
 from django.db import models
@@ -56,6 +58,16 @@ class ArtifactQuerySet(LeasedQuerySet["Artifact"]):
     def removable(self) -> "ArtifactQuerySet":
         """Artifacts without a legal hold on them or on one of their parts."""
         return self.filter(is_held=False).exclude(parts__is_held=True)
+
+    def named_like(self, text: str) -> "ArtifactQuerySet":
+        """Artifacts that have each of these words in their title, file name, external id or id, in
+        any case."""
+        names = ("title__icontains", "file_name__icontains", "external_id__icontains")
+        rows = self
+        for word in text.split():
+            named = [Q(**{name: word}) for name in (*names, "pk__istartswith")]
+            rows = rows.filter(reduce(or_, named))
+        return rows
 
     def with_sources(self, reading: int | None = None) -> "ArtifactQuerySet":
         """Prefetch the current sources in order, or those that a build of this reading sees, each

@@ -42,7 +42,7 @@ MAX_METADATA_CHARS = 100_000  # a list has up to 100 artifacts with theirs
 # Schemes that are safe as a link in a browser: `javascript:` is a URL, too.
 URL_SCHEMES = ("file", "ftp", "gs", "http", "https", "s3")
 STATUSES = ("received", "parsing", "indexing", "ready", "failed")
-ORDERINGS = ("created_at", "updated_at", "title")
+ORDERINGS = ("created_at", "updated_at", "title", "byte_count")
 
 
 # --- Fields ----------------------------------------------------------------------------------
@@ -362,7 +362,7 @@ class PassageSerializer(StrictSerializer):
         return attrs
 
 
-class ArtifactFilterSerializer(PagingSerializer):
+class ArtifactMatchSerializer(StrictSerializer):
     status = serializers.ChoiceField(choices=STATUSES, required=False)
     external_id = ExternalIdField()
     title = StringField(
@@ -373,6 +373,17 @@ class ArtifactFilterSerializer(PagingSerializer):
     is_partial = FlagField(
         required=False, help_text="Whether a part of it was left out when it was read."
     )
+    words = StringField(
+        required=False, allow_blank=True, max_length=MAX_TITLE_CHARS,
+        help_text="Each word is in its title, file name or external id, or begins its id.",
+    )  # fmt: skip
+    folder = StringField(
+        required=False, max_length=MAX_EXTERNAL_ID_CHARS,
+        help_text="How its external id or its file name begins, such as `clients/orrin/`.",
+    )  # fmt: skip
+
+
+class ArtifactFilterSerializer(ArtifactMatchSerializer, PagingSerializer):
     ordering = serializers.ChoiceField(
         choices=[*ORDERINGS, *(f"-{name}" for name in ORDERINGS)], default="created_at"
     )
@@ -442,6 +453,7 @@ def render_artifacts(
                 "media_type": artifact.media_type,
                 "encoding": artifact.encoding,
                 "sha256": artifact.sha256,
+                "byte_count": artifact.byte_count,
                 "metadata": artifact.metadata,
                 "groups": [group for group in artifact.groups if grant.shows_group(group)],
                 "is_held": artifact.is_held,

@@ -1,5 +1,5 @@
-"""Add, update and remove artifacts; ``reading.py`` reads their files, and ``pages.py`` writes what
-was read.
+"""Add, find, update and remove artifacts; ``reading.py`` reads their files, and ``pages.py`` writes
+what was read.
 
 Nothing here enqueues work; ``signals.py`` does, once a change is committed.
 """
@@ -12,16 +12,17 @@ from dataclasses import fields
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Now
 
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
 from core.leases import FRESH
+from core.paging import narrow
 from core.text import clean_name, clean_text
 from documents.contents import Content as Content
 from documents.contents import TextContent as TextContent
@@ -53,6 +54,7 @@ from documents.models import (
 from documents.originals import FileContent, delete_original_on_commit, require_free_disk
 from documents.pages import replace_pages
 from documents.parsing import ParsedPage, ocr
+from documents.partial_reading import IS_PARTIAL
 from documents.storage import get_storage
 from documents.titles import choose_title
 
@@ -124,6 +126,21 @@ def add_artifact(
             return add()
         except IntegrityError:
             return add()  # another process added the same document meanwhile: this finds it
+
+
+def find_artifacts(index: str, grant: Grant, wanted: Mapping[str, Any]) -> ArtifactQuerySet:
+    """The artifacts of an index that the grant includes and that have these values, with their
+    status. ``wanted``: what ``ArtifactMatchSerializer`` reads."""
+    rows = Artifact.objects.visible_to(grant).filter(index=index)
+    rows = rows.named_like(wanted.get("words", ""))
+    if folder := wanted.get("folder"):
+        rows = rows.filter(Q(external_id__startswith=folder) | Q(file_name__startswith=folder))
+    rows = get_catalog().with_status(rows, index)
+    names = ("status", "external_id", "media_type", "part_of")
+    rows = cast(ArtifactQuerySet, narrow(rows, wanted, *names, title="title__icontains"))
+    if "is_partial" in wanted:
+        rows = rows.filter(IS_PARTIAL) if wanted["is_partial"] else rows.exclude(IS_PARTIAL)
+    return rows
 
 
 def set_places(places: Mapping[uuid.UUID, str]) -> None:

@@ -32,7 +32,7 @@ from core.events import note_changes
 from core.exceptions import StrataError
 from core.http_formats import IgnoreAcceptHeader, JSONParser, max_json_bytes
 from core.openapi import ERROR, body_of, operation
-from core.paging import narrow, paginate, render_whole_list
+from core.paging import paginate, render_whole_list
 from core.serializers import PagingSerializer
 from documents import reading, services
 from documents.batches import BatchResponse, add_batch
@@ -42,7 +42,6 @@ from documents.groups import require_all_visible
 from documents.index_catalog import get_catalog, require_index
 from documents.models import Artifact, Page
 from documents.parsing import REASONS, draw_page, find_boxes, find_line_boxes
-from documents.partial_reading import IS_PARTIAL
 from documents.serializers import (
     FORM,
     NDJSON,
@@ -106,12 +105,7 @@ class ArtifactViewSet(viewsets.ViewSet):
         require_index(index)
         parameters = ArtifactFilterSerializer.read(request.query_params)
         grant = get_grant(request)
-        documents = Artifact.objects.visible_to(grant).filter(index=index)
-        artifacts = get_catalog().with_status(documents, index)
-        names = ("status", "external_id", "media_type", "part_of")
-        rows = narrow(artifacts, parameters, *names, title="title__icontains")
-        if "is_partial" in parameters:
-            rows = rows.filter(IS_PARTIAL) if parameters["is_partial"] else rows.exclude(IS_PARTIAL)
+        rows = services.find_artifacts(index, grant, parameters)
         page, answer = paginate(request, rows.order_by(parameters["ordering"], "id"), parameters)
         return Response({**answer, "results": render_artifacts(list(page), grant)})
 

@@ -49,6 +49,7 @@ INSTALLED_APPS = [
     "concepts.apps.ConceptsConfig",
     "backup.apps.BackupConfig",
     "copies.apps.CopiesConfig",
+    "curation.apps.CurationConfig",
     "feeds.apps.FeedsConfig",
     "processing.apps.ProcessingConfig",
     "evaluation.apps.EvaluationConfig",

@@ -19,6 +19,7 @@ const DELETED = { text: "" }; // a summary that a person deleted
 const UNCERTAIN = "Where the passage stands on this page is not certain, so it is marked in the text only.";
 
 let artifact = null;
+let artifactIndex = null; // its index, as the API describes it
 let kinds = []; // of nodes in its index
 let shown = null; // {index, passage: [start, end] in the page's text, or null}
 let drawing = null; // the AbortController of the page that is being drawn
@@ -28,17 +29,23 @@ async function start() {
     for (const each of document.querySelectorAll("main > :not(#problem)")) each.hidden = true;
     throw error;
   });
-  ({ kinds } = await getJson(`indexes/${encodeURIComponent(artifact.index)}/`));
+  artifactIndex = await getJson(`indexes/${encodeURIComponent(artifact.index)}/`);
+  ({ kinds } = artifactIndex);
   showArtifact();
   showHits();
   if (artifact.pages > 0) await showAddress();
 }
 
 addEventListener("popstate", () => attempt(showAddress));
+document.addEventListener("document-changed", () => attempt(async () => { // by a part of an app
+  artifact = await getJson(artifactPath);
+  showArtifact();
+}));
 
 // --- The document ------------------------------------------------------------------------------------
 
 function showArtifact() {
+  document.dispatchEvent(new CustomEvent("document-shown", { detail: { artifact, index: artifactIndex } })); // for the parts of apps
   const { title, index, status, error, warnings, pages, media_type: mediaType, metadata } = artifact;
   document.title = `${title || "Untitled"} · Strata`;
   $("title").textContent = title || "Untitled";
@@ -82,7 +89,7 @@ async function showHistory() {
   const isCurrent = indexed === revision && status === "ready";
   const old = indexed !== null && indexed !== revision ? `Searches still show revision ${numberFormat.format(indexed)}.` : "";
   // The row of the request that added it is written a moment later.
-  const isFirst = ({ method, at }) => method === "POST" && new Date(at) - new Date(added) < 60_000;
+  const isFirst = ({ method, route, at }) => method === "POST" && !nameEdit(route) && new Date(at) - new Date(added) < 60_000;
   const events = [
     [results.some(isFirst) ? null : added, "Added."],
     [searchable, "First found by searches in the live build."],
@@ -103,12 +110,22 @@ async function showHistory() {
 function nameChange({ method, route, status }) {
   const isNew = status === 202;
   const what = {
-    POST: isNew ? "A new version was sent" : "It was sent again without a change, or changed in the admin",
+    POST: namePost(route, isNew),
     PUT: isNew ? "The content was replaced" : "The same content was sent",
     DELETE: "A summary was deleted",
     PATCH: route.endsWith("summary_candidate") ? "The summary was edited" : "Title, address, metadata, groups or hold were changed",
   };
   return what[method] ?? method;
+}
+
+function nameEdit(route) {
+  if (route.endsWith("/undo")) return "A change of it was undone";
+  return route.endsWith("/edits") ? "It was changed, alone or with others" : "";
+}
+
+function namePost(route, isNew) {
+  if (nameEdit(route)) return nameEdit(route);
+  return isNew ? "A new version was sent" : "It was sent again without a change, or changed in the admin";
 }
 
 function nameCaller({ caller, name }) {

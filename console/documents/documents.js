@@ -1,7 +1,7 @@
 /* The page that lists the documents of an index, with what became of each. */
 
 import { getJson, pageAddress, send } from "../common/api.js";
-import { $, element, keyed, numberFormat, rowElement, updateChildren } from "../common/dom.js";
+import { $, element, keyed, numberCell, numberFormat, rowElement, updateChildren } from "../common/dom.js";
 import { attempt, countOf, describeProblem, describeState, fillIndexes, formatTime, keepShowing, linkElement, onClick, onSubmit } from "../common/page.js";
 
 const PAGE_SIZE = 50;
@@ -10,11 +10,12 @@ const POLL_MS = 3_000; // while documents are being read or indexed and the page
 let asked = null; // the AbortController of the last request
 
 async function start() {
-  await fillIndexes($("index"));
-  const address = new URLSearchParams(location.search);
+  const address = new URLSearchParams(location.search); // first: people may type before the indexes are known
   $("status").value = address.get("status") ?? "";
   $("read").value = address.get("is_partial") ?? "";
-  $("title").value = address.get("title") ?? "";
+  $("words").value = address.get("words") ?? address.get("title") ?? "";
+  $("ordering").value = address.get("ordering") ?? "-created_at";
+  await fillIndexes($("index"));
   await list();
 }
 
@@ -27,24 +28,25 @@ const list = keepShowing(async (offset = offsetOfAddress()) => {
   asked?.abort();
   const { signal } = (asked = new AbortController());
   $("problem").hidden = true;
-  const wanted = { status: $("status").value, is_partial: $("read").value, title: $("title").value.trim(), offset: offset || "" };
-  const filled = Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== ""));
-  history.replaceState(null, "", `?${new URLSearchParams({ index: name, ...filled })}`);
+  const wanted = { status: $("status").value, is_partial: $("read").value, words: $("words").value.trim() };
+  const match = Object.fromEntries(Object.entries(wanted).filter(([, value]) => value !== ""));
+  const ordering = $("ordering").value;
+  const shown = { ...(ordering !== "-created_at" && { ordering }), ...(offset && { offset }) };
+  history.replaceState(null, "", `?${new URLSearchParams({ index: name, ...match, ...shown })}`);
   const path = `indexes/${encodeURIComponent(name)}/`;
-  const ordering = wanted.title ? "title" : "-created_at";
   const [index, page] = await Promise.all([
     getJson(path, {}, signal),
-    getJson(`${path}artifacts/`, { ...filled, ordering, limit: PAGE_SIZE }, signal),
+    getJson(`${path}artifacts/`, { ...match, ordering, offset, limit: PAGE_SIZE }, signal),
   ]);
-  showIndex(index);
+  showIndex(index, Object.keys(match).length > 0, page.count);
   document.dispatchEvent(new CustomEvent("index-shown", { detail: name })); // for the parts of apps
-  showDocuments(page, offset);
+  showDocuments(page, offset, { index, match });
   return index.artifacts_waiting > 0 || index.nodes.pending > 0 ? POLL_MS : null;
 });
 
-function showIndex({ artifacts, artifacts_waiting: waiting, artifacts_failed: failed, artifacts_partial: partial, problem }) {
+function showIndex({ artifacts, artifacts_waiting: waiting, artifacts_failed: failed, artifacts_partial: partial, problem }, isFiltered, count) {
   const parts = [
-    countOf(artifacts, "document"),
+    `${isFiltered ? `${numberFormat.format(count)} of ` : ""}${countOf(artifacts, "document")}`,
     waiting ? `${numberFormat.format(waiting)} in work` : "",
     failed ? `${numberFormat.format(failed)} failed` : "",
   ];
@@ -58,10 +60,14 @@ function showIndex({ artifacts, artifacts_waiting: waiting, artifacts_failed: fa
   $("add").href = pageAddress("add/", { index: $("index").value });
 }
 
-function showDocuments({ results, count }, offset) {
+function showDocuments({ results, count }, offset, { index, match }) {
   $("documents").hidden = results.length === 0;
-  updateChildren($("rows"), results.map((each) => keyed(each.id, documentElement(each))));
-  const isFiltered = $("status").value || $("read").value || $("title").value.trim();
+  $("date").textContent = isSortedByChange() ? "Changed" : "Added";
+  const rows = results.map((each) => keyed(each.id, documentElement(each)));
+  // Parts of apps may add cells.
+  document.dispatchEvent(new CustomEvent("documents-made", { detail: { index, match, rows, results, count } }));
+  updateChildren($("rows"), rows);
+  const isFiltered = Object.keys(match).length > 0;
   $("empty").hidden = results.length > 0;
   $("empty-text").textContent = isFiltered ? "No document is like that." : "This index has no documents yet.";
   const last = offset + results.length;
@@ -76,27 +82,41 @@ function showDocuments({ results, count }, offset) {
 }
 
 function documentElement(artifact) {
-  const { id, title, file_name: fileName, status, error, warnings, pages, updated_at: changed, near_duplicates: copies } = artifact;
+  const { id, title, file_name: fileName, external_id: externalId, status, error, warnings, pages, byte_count: bytes, groups, near_duplicates: copies } = artifact;
   const link = linkElement(title || "Untitled", `documents/${id}/`);
   link.dir = "auto";
+  const place = externalId?.includes("/") ? externalId : fileName || externalId; // the folder tells documents of one name apart
   const notes = [...(error ? [error] : []), ...warnings].map((each) =>
     element("p", { className: `note ${status}` }, describeProblem(each)),
   );
   return rowElement(
     [
       link,
-      fileName && fileName !== title ? element("p", { className: "file" }, fileName) : null,
+      place && place !== title ? element("p", { className: "file", dir: "auto" }, place) : null,
+      groups.length ? element("p", { className: "file", dir: "auto" }, `Seen by ${groups.join(", ")}`) : null,
       ...notes,
       copies ? element("p", { className: "file" }, `${countOf(copies, "other document")} ${copies === 1 ? "is a near copy" : "are near copies"} of it.`) : null,
     ],
     element("td", { className: `state ${status}` }, describeState(artifact)),
     pages,
-    element("td", { className: "date" }, formatTime(changed)),
+    numberCell(formatSize(bytes)),
+    element("td", { className: "date" }, formatTime(isSortedByChange() ? artifact.updated_at : artifact.created_at)),
   );
 }
 
 onClick($("retry"), () => send("POST", `indexes/${encodeURIComponent($("index").value)}/retry/`).then(() => list(0)));
-for (const id of ["index", "status", "read"]) $(id).addEventListener("change", () => attempt(() => list(0)));
+const isSortedByChange = () => $("ordering").value.endsWith("updated_at");
+
+/** A size in bytes, as people read it. */
+function formatSize(bytes) {
+  const units = ["byte", "kilobyte", "megabyte", "gigabyte"];
+  const at = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(bytes, 1)) / 3));
+  const style = { style: "unit", unit: units[at], unitDisplay: at ? "short" : "long", maximumSignificantDigits: 2 };
+  return new Intl.NumberFormat("en", style).format(bytes / 1_000 ** at);
+}
+
+document.addEventListener("documents-changed", () => attempt(list)); // by a part of an app
+for (const id of ["index", "status", "read", "ordering"]) $(id).addEventListener("change", () => attempt(() => list(0)));
 onSubmit($("find"), () => list(0));
 
 attempt(start);

@@ -82,6 +82,7 @@ class TestIdsOfAnotherIndex:
             "type_id",
             "relationship_id",
             "run_id",
+            "edit_id",
         }
 
     @pytest.mark.parametrize("path", ["indexes/", "evaluations/", "judgements/", "keys/"])

@@ -86,7 +86,9 @@ SEARCHES = re.compile(
     r"|concepts/<uuid:concept_id>/evidence)|mcp/?$|v1/"
 )
 # Read by those who look after documents.
-UNSEEN = re.compile(r"api/v1/artifacts/[^ ]*/unseen/?$")
+FOR_WRITERS = re.compile(
+    r"api/v1/(artifacts/[^ ]*/unseen|(indexes/<str:index>/)?edits(/<uuid:edit_id>)?)/?$"
+)
 # About an index as a whole, not about single documents.
 WHOLE_INDEX = re.compile(
     r".* api/v1/(verify|reconcile|regenerate|evaluations|work)\b|DELETE api/v1/indexes/<index>/$"
@@ -115,7 +117,7 @@ ROUTES_OF_INDEXES = [
 def expected_scope(route: Route) -> Scope:
     if MANAGING.match(str(route)):
         return Scope.MANAGE
-    if UNSEEN.match(route.path):
+    if FOR_WRITERS.match(route.path):
         return Scope.WRITE
     if route.method == "get" or SEARCHES.match(route.path):
         return Scope.SEARCH

@@ -59,8 +59,8 @@ class TestDocuments:
         after = service.api.get(f"artifacts/{torn['id']}/").json()
         assert after["revision"] > torn["revision"]
 
-    def test_are_found_by_title_and_status_also_after_a_reload(self, admitted: "Page"):
-        admitted.fill("#title", "quel")
+    def test_are_found_by_name_and_status_also_after_a_reload(self, admitted: "Page"):
+        admitted.fill("#words", "quel")
         admitted.click("text=Find")
         admitted.locator("#rows tr").nth(1).wait_for(state="detached")
         admitted.select_option("#status", "failed")
@@ -69,7 +69,7 @@ class TestDocuments:
 
         admitted.locator("#empty:not([hidden])").wait_for()
         assert admitted.inner_text("#empty") == "No document is like that."
-        assert admitted.input_value("#title") == "quel"
+        assert admitted.input_value("#words") == "quel"
 
     def test_can_be_paged_through(self, admitted: "Page"):
         admitted.click("#next")
@@ -80,7 +80,7 @@ class TestDocuments:
         admitted.locator("#range", has_text="1 to 50").wait_for()
 
     def test_open_their_page(self, admitted: "Page"):
-        admitted.fill("#title", "quelea")
+        admitted.fill("#words", "quelea")
         admitted.click("text=Find")
         admitted.locator("#rows tr").nth(1).wait_for(state="detached")
         admitted.click("#rows a")

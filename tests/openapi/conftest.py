@@ -14,12 +14,16 @@ from django.contrib.auth.models import Group, User
 from django.db import transaction
 from django.test import override_settings
 
+from access.grants import EVERYTHING
 from access.models import ApiKey, GroupRights
 from audit.models import Subject
 from concepts.emergent_pairs import update_emergent_pairs
 from concepts.models import EmergentPair
 from concepts.quotes import add_quote
 from concepts.services import create_concept, create_relationship_type, relate_concepts
+from curation.changes import Change
+from curation.edits import begin_edit
+from curation.selecting import Selection
 from documents.models import Artifact
 from documents.originals import save_incoming_file
 from documents.reading import parse_artifact
@@ -169,6 +173,13 @@ def _fill_plain(ids: SimpleNamespace) -> None:
         "plain", "heron", is_good=True, judged_by="tests", artifact_id=ids.artifact_id
     )
     ids.judgement_id = judgement.pk
+    ids.edit_id = begin_edit(
+        "plain",
+        Selection([ids.artifact_id]),
+        Change(fields={"year": 2019}),
+        EVERYTHING,
+        asked_by="",
+    )[0].pk
 
 
 def _fill_written(ids: SimpleNamespace) -> None:

@@ -156,6 +156,7 @@ def _make_calls(ids: SimpleNamespace) -> Iterator[Call]:
     yield from _ask()
     yield from _read_indexes(ids)
     yield from _write(ids)
+    yield from _edit(ids)
     yield from _write_concepts(ids)
     yield from _manage_keys()
     yield from _manage_people(ids)
@@ -413,6 +414,22 @@ def _write(ids: SimpleNamespace) -> Iterator[Call]:
     yield Call("read_vectors", {"kind": "chunk", "ids": [ids.node_id]}, at={"number": 1})
     yield Call("read_vectors", {"kind": "image", "ids": [ids.node_id]}, 400, at={"number": 1})
     yield Call("read_vectors", {"kind": "chunk", "ids": []}, 400, at={"number": 1})
+
+
+def _edit(ids: SimpleNamespace) -> Iterator[Call]:
+    change = {"ids": [str(ids.artifact_id)], "title": "A note on herons", "unset": ["year"]}
+    yield Call("list_edits")
+    yield Call("list_edits", status=404, at={"index": "nothing"})
+    yield Call("preview_edit", change)
+    yield Call("preview_edit", {"ids": [UNKNOWN_ID], "delete": True})
+    yield Call("preview_edit", {"match": {"words": "note"}, "add_groups": ["keepers"]})
+    yield Call("preview_edit", {"match": {}}, 400)
+    yield Call("edit_artifacts", change, 202)
+    yield Call("edit_artifacts", {**change, "expected": 7}, 409)
+    yield Call("read_edit")
+    yield Call("undo_edit", status=202)
+    yield Call("undo_edit", status=409)
+    yield Call("undo_edit", status=404, at={"edit_id": UNKNOWN_ID})
 
 
 def _write_concepts(ids: SimpleNamespace) -> Iterator[Call]:

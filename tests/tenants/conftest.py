@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.conf import settings
@@ -16,6 +17,10 @@ from concepts.models import EmergentPair
 from concepts.quotes import add_quote
 from concepts.services import create_concept, create_relationship_type, relate_concepts
 from copies.sketching import sketch_due_documents
+from curation.changes import Change
+from curation.edits import begin_edit
+from curation.models import Edit
+from curation.selecting import Selection
 from documents.models import Artifact, Page, Source
 from documents.originals import save_incoming_file
 from documents.reading import parse_artifact
@@ -113,10 +118,25 @@ def _fill() -> Tenants:
     _fill_knowledge(filled)
     _fill_evidence(filled)
     sketch_due_documents()
+    _fill_edits(filled)
     for tenant in TENANTS:
         of_tenant = Page.objects.filter(artifact__groups=[tenant])
         of_tenant.update(unseen=[[canary(tenant), "hidden"]], warnings=["hidden_text"])
     return filled
+
+
+def _fill_edits(filled: Tenants) -> None:
+    for tenant in TENANTS:
+        grant, change = (
+            Grant(groups=frozenset({tenant})),
+            Change(unset=["absent"], fields={"read": 1}),
+        )
+        ids = [UUID(each) for each in filled.ids[tenant]["artifact_id"][:1]]
+        artifact = Artifact.objects.get(pk=ids[0])
+        edit, _ = begin_edit(artifact.index, Selection(ids), change, grant, asked_by="")
+        edit.documents.update(state="refused", error={"code": "no", "detail": canary(tenant)})
+        Edit.objects.filter(pk=edit.pk).update(state="done")
+        filled.note(tenant, edit_id=edit.pk)
 
 
 def _groups(tenant: str) -> list[str]:

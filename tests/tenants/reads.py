@@ -59,6 +59,7 @@ LOOK_UPS: dict[str, dict[str, Any]] = {
     "concepts/{concept_id}/paths": {"like": "eats"},
     "relationship-types/{type_id}/": {},
     "relationships/{relationship_id}/": {},
+    "edits/{edit_id}/": {},
 }
 LISTS: dict[str, dict[str, Any]] = {
     "indexes/": {},
@@ -79,6 +80,8 @@ LISTS: dict[str, dict[str, Any]] = {
     "indexes/full/tools/": {},
     "indexes/full/facets": {"limit": 100},
     "indexes/full/duplicates/": {"limit": 100},
+    "indexes/full/artifacts/": {"words": "notes", "ordering": "byte_count", "limit": 100},
+    "indexes/full/edits/": {"limit": 100},
 }
 
 # MCP tool -> the name of the id it takes, and further arguments.
@@ -177,7 +180,7 @@ def _is_unknown(request: Request, response) -> bool:
 
 def make_random_request(tenants: Tenants, source: random.Random) -> Request:
     kind = source.choice(
-        ("search", "search", "search", "ask", "look-up", "list", "tool", "similar")
+        ("search", "search", "search", "ask", "look-up", "list", "tool", "similar", "edit")
     )
     query = " ".join(source.sample(WORDS, source.randint(1, 6)))
     if kind == "search":
@@ -198,6 +201,10 @@ def make_random_request(tenants: Tenants, source: random.Random) -> Request:
     if kind == "list":
         path = source.choice(list(LISTS))
         return Request(path, LISTS[path] | ({"offset": source.choice((0, 0, 3))}))
+    if kind == "edit":
+        given = {"match": {"words": source.choice(("notes", "canary", ""))}}
+        given |= source.choice(({"set": {"x": 1}}, {"delete": True}, {"add_groups": ["red"]}))
+        return Request("indexes/full/edits/preview", given, is_get=False)
     if kind == "tool":
         name = source.choice(("search_knowledge_base", "search_by_condition"))
         given = {"query": query} if name == "search_knowledge_base" else {"condition": "sore back"}

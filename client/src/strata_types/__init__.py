@@ -10,6 +10,7 @@ from strata_types.audit import *
 from strata_types.common import *
 from strata_types.concepts import *
 from strata_types.documents import *
+from strata_types.edits import *
 from strata_types.embeddings import *
 from strata_types.evaluations import *
 from strata_types.findings import *

@@ -56,8 +56,12 @@ class ArtifactListOptions(ListOptions, total=False):
     media_type: str | None
     is_partial: bool | None
     """Whether a part of it was left out when it was read."""
+    words: str | None
+    """Each is in its title, file name or external id, or begins its id."""
+    folder: str | None
+    """How its external id or its file name begins."""
     ordering: str | None
-    """`created_at`, `updated_at` or `title`; descending with `-` before it."""
+    """`created_at`, `updated_at`, `title` or `byte_count`; descending with `-` before it."""
 
 
 class ArtifactNodes(TypedDict):
@@ -94,6 +98,7 @@ class Artifact(TypedDict):
     """Detected encoding of a text file."""
     sha256: str
     """SHA-256 of the content as received."""
+    byte_count: int
     metadata: dict[str, Any]
     groups: list[str]
     """Who may see it; empty: all who read the index."""

@@ -53,9 +53,10 @@ ARTIFACT: types.Artifact = {
     "id": HIT["artifact"]["id"],
     "index": "handbook", "title": "Keeper's handbook", "file_name": "handbook.pdf",
     "external_id": "handbook-7", "part_of": None, "url": "https://lights.example/handbook",
-    "media_type": "application/pdf", "encoding": "", "sha256": SHA256, "metadata": {"year": 1911},
-    "groups": ["keepers"], "is_held": False, "revision": 42, "status": "ready", "error": None,
-    "warnings": [], "pages": 12, "ocr": None, "nodes": {"pending": 0, "synced": 87, "failed": 0},
+    "media_type": "application/pdf", "encoding": "", "sha256": SHA256, "byte_count": 48_213,
+    "metadata": {"year": 1911}, "groups": ["keepers"], "is_held": False, "revision": 42,
+    "status": "ready", "error": None, "warnings": [], "pages": 12, "ocr": None,
+    "nodes": {"pending": 0, "synced": 87, "failed": 0},
     "indexed_revision": 42, "searchable_at": AT, "created_at": AT, "updated_at": AT,
     "near_duplicates": 0,
 }
@@ -92,6 +93,12 @@ REPORT: types.VerificationReport = {
     "remedies": {"missing": "They are embedded and written again."},
 }
 REGENERATION: types.Regeneration = {"types": ["chunk"], "examined": 10, "due": 2, "nodes": 31}
+EDIT: types.Edit = {
+    "id": "3f0b1f0e-5a0c-4a53-9d0a-0d5c2c1b7e11", "index": "handbook", "state": "done",
+    "change": {"groups": ["keepers"]}, "count": 12, "waiting": 0, "changed": 12, "refused": 0,
+    "undone": 0, "error": None, "undo_until": "2027-01-31T00:00:00Z", "created_at": AT,
+    "finished_at": AT,
+}
 KEY: types.Key = {
     "id": 7, "name": "reader", "prefix": "strata_CRLkj", "scope": "search", "indexes": ["handbook"],
     "groups": None, "state": "active", "created_at": AT, "expires_at": "2027-01-31T00:00:00Z",
@@ -556,6 +563,16 @@ EXAMPLES: dict[Any, Any] = {
     types.Evaluation: EVALUATION,
     types.EvaluationDetail: {**EVALUATION, "earlier": []},
     types.EvaluationList: _list(EVALUATION),
+    types.Edit: EDIT,
+    types.EditDetail: {**EDIT, "refusals": []},
+    types.EditList: _list(EDIT),
+    types.EditPreview: {
+        "count": 1, "changed": 1, "unchanged": 0, "refused": 0,
+        "sample": [
+            {**HIT["artifact"], "before": {"groups": []}, "after": {"groups": ["keepers"]}}
+        ],
+        "refusals": [],
+    },
     types.Judgement: JUDGEMENT,
     types.JudgementList: _list(JUDGEMENT),
 }
