@@ -1,8 +1,8 @@
 """Follows the Dockerfile without an engine: the stages that build, in one folder as their root.
 
-A path of the image such as ``/venv`` is ``/venv`` below that folder. The base image's Python is the
-one that runs this. What needs root in the last stage (the user, its folders) is not followed:
-commands run as a user without a name in group 0, who may read the interpreter wherever it is.
+A path of the image such as ``/venv`` is ``/venv`` below that folder. The base image's Python is a
+copy of the one that runs this. What needs root in the last stage (the user, its folders) is not
+followed: commands run as a user without a name in group 0.
 """
 
 import os
@@ -21,13 +21,9 @@ NOT_OF_THE_IMAGE = {"root", "tmp", "usr"}
 OF_THE_CHECKOUT = {"DJANGO_SETTINGS_MODULE", "PYTHONPATH", "VIRTUAL_ENV"}
 
 
-CAPABILITY = "-all,+dac_read_search"
 AS_ANYBODY = (
-    ("setpriv", "--reuid=1000660000", "--regid=0", "--clear-groups", f"--inh-caps={CAPABILITY}",
-     f"--ambient-caps={CAPABILITY}")
-    if os.geteuid() == 0
-    else ()
-)  # fmt: skip
+    ("setpriv", "--reuid=1000660000", "--regid=0", "--clear-groups") if os.geteuid() == 0 else ()
+)
 
 
 class Stage(NamedTuple):
@@ -57,10 +53,15 @@ class Image:
         mentioned = set(re.findall(r"(?<![\w./:])/([a-z]+)\b", DOCKERFILE))
         names = "|".join(["tmp/data", *sorted(mentioned - NOT_OF_THE_IMAGE)])
         self._own_path = re.compile(rf"(?<![\w./])/({names})\b")
+        self.python = root / "python"
         self.environment = self._read_environment(read_stages()[-1])
         self.environment["HOME"] = str(root / "tmp")
 
     def build(self) -> None:
+        self.root.chmod(0o755)
+        # Every user may read it there, as in the base image.
+        unneeded = shutil.ignore_patterns("site-packages", "test", "*.a", "__pycache__")
+        shutil.copytree(sys.base_prefix, self.python, ignore=unneeded, symlinks=True)
         *building, last = read_stages()
         around = {name: value for name, value in os.environ.items() if name not in OF_THE_CHECKOUT}
         environments = {last.base: around}
@@ -70,7 +71,7 @@ class Image:
             self._follow(stage, environment)
         kept = {argument.split()[-1] for name, argument in last.steps if name == "COPY"}
         for path in self.root.iterdir():
-            if f"/{path.name}" not in kept:
+            if f"/{path.name}" not in kept and path != self.python:
                 shutil.rmtree(path)
         for name, mode in {"data": 0o770, "models": 0o770, "tmp": 0o1777}.items():
             (self.root / name).mkdir()
@@ -92,8 +93,9 @@ class Image:
         """What its ENV instructions set."""
         said = " ".join(argument for instruction, argument in stage.steps if instruction == "ENV")
         found = dict(pair.split("=", 1) for pair in self._place(said).split())
-        path = found.get("PATH", "$PATH").replace("$PATH", os.environ["PATH"])
-        return found | {"PATH": path}
+        around = f"{self.python}/bin:{os.environ['PATH']}"
+        path = found.get("PATH", "$PATH").replace("$PATH", around)
+        return found | {"PATH": path, "LD_LIBRARY_PATH": str(self.python / "lib")}
 
     def _follow(self, stage: Stage, environment: dict[str, str]) -> None:
         workdir = self.root / "build"

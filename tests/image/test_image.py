@@ -137,6 +137,7 @@ def test_serves_as_compose_starts_it(image, tmp_path):
         service = Service(image, **REQUIRED | {
             "DATABASE_URL": postgres.url, "REDIS_URL": broker.url, "QDRANT_URL": qdrant.url,
             "STRATA_LISTEN": f"127.0.0.1:{port}", "STRATA_PLAIN_HTTP": "1",
+            "STRATA_BASE_PATH": "/strata",
         })  # fmt: skip
 
         migrated = image.run(*service.commands["migrate"], **service.settings)
@@ -169,5 +170,6 @@ def test_serves_as_compose_starts_it(image, tmp_path):
         assert found["hits"][0]["verdict"] == "exact"
         page = api.get("/sign-in/", headers={"Authorization": ""})
         assert page.status_code == 200, page.text
-        style = api.get("/static/style.css", headers={"Accept-Encoding": "gzip"})
+        assert "/strata/static/style.css" in page.text
+        style = api.get("/strata/static/style.css", headers={"Accept-Encoding": "gzip"})
         assert style.headers["Content-Encoding"] == "gzip"
