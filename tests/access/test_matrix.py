@@ -65,9 +65,10 @@ PAGES_OF_OPENID = {"sign-in/openid/", "sign-in/openid/return/"}
 # By these, applications get access. There is nothing here over plain http, as these tests ask;
 # tests/sign_in/oauth/ ask as over https.
 PAGES_OF_APPLICATIONS = {
-    ".well-known/oauth-protected-resource", ".well-known/oauth-protected-resource/mcp",
-    ".well-known/oauth-authorization-server", "oauth/authorize", "oauth/register", "oauth/token",
-    "oauth/revoke",
+    ".well-known/oauth-protected-resource", ".well-known/oauth-protected-resource/<path:resource>",
+    ".well-known/oauth-authorization-server",
+    ".well-known/oauth-authorization-server/<path:issuer_path>",
+    "oauth/authorize", "oauth/register", "oauth/token", "oauth/revoke",
 }  # fmt: skip
 # The page that draws the query pipelines redirects to the login of the admin.
 PAGES_OF_SUPERUSERS = {"pipelines/"}
