@@ -48,6 +48,7 @@ EXAMPLES: Final[Mapping[str, Any]] = {
     "filter": {"year": {"gte": 2019}},
     "metadata": {"year": 2026},
     "query": "last ferry to Ven",
+    "limit": 10,
     "index": "library",
     "text": "The last ferry to Ven leaves at 21:40.",
     "input": ["ferry to Ven"],

@@ -24,6 +24,7 @@ WORDS_FOR_FLAGS: Final = {
 }  # fmt: skip
 # Around all arguments, where a model repeats a part of the request or of the schema.
 WRAPPERS: Final = {"arguments", "args", "input", "kwargs", "parameters", "params", "properties"}
+QUOTES: Final = "\"'`<>"  # around names
 CAMEL_CASE: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 TEXT_OF_ARGUMENTS: Final = re.compile(rb'"arguments"\s*:\s*"')
 MAX_LITERAL_CHARS: Final = 20_000  # of what Python's parser reads, which nests
@@ -126,7 +127,9 @@ def _read_value(value: Any, schema: Schema, field: str, ignored: list[str]) -> A
         word = value.strip()
         if not word or (not is_prose and word.lower() in WORDS_FOR_NOTHING):
             return LEFT_OUT
-        if not is_prose and word[0] in "[{":
+        if _is_name(text or {}, field):
+            value = word = word.strip(QUOTES)
+        if not is_prose and word[:1] in {"[", "{"}:
             value = _parse(word, dict if "object" in forms else list)
     if "array" in forms and not (text is not None and isinstance(value, str)):
         return _read_list(value, forms["array"], field, ignored)
@@ -168,9 +171,13 @@ def _read_object(value: Mapping[str, Any], schema: Schema, field: str, ignored: 
 
 def _read_integer(value: Any, schema: Schema) -> Any:
     if isinstance(value, str) and re.fullmatch(r"\s*[+-]?\d{1,30}\s*", value):
-        return int(value)
+        value = int(value)
     number = _read_number(value, schema)
-    return int(number) if isinstance(number, float) and number.is_integer() else number
+    if isinstance(number, float) and number.is_integer():
+        number = int(number)
+    # Where every argument has to be sent, a model sends 0 for what it leaves out.
+    is_nothing = number == 0 and number is not False and schema.get("minimum", 0) > 0
+    return LEFT_OUT if is_nothing else number
 
 
 def _read_number(value: Any, schema: Schema) -> Any:
@@ -193,7 +200,7 @@ def _read_text(value: Any, schema: Schema) -> Any:
     if isinstance(value, (bool, int, float)):
         return json.dumps(value)
     if isinstance(value, str) and ("enum" in schema or schema.get("format") == "uuid"):
-        word = value.strip().strip("\"'`<>")
+        word = value.strip().strip(QUOTES)
         same = [each for each in schema.get("enum", ()) if str(each).lower() == word.lower()]
         return same[0] if same else word
     return value

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import httpx
 
-from core.exceptions import InvalidInput
+from core.exceptions import InvalidInput, StrataError
 from mcp_server.bounds import MAX_TOKENS, count_fitting, estimate_tokens
 from mcp_server.operations import get_operation
 from mcp_server.rendering import render_as_yaml
@@ -67,7 +67,12 @@ async def open_document(
     number, pages = first, list[dict[str, Any]]()
     while number <= artifact["pages"] and room > 0 and len(pages) < MAX_PAGES:
         read = {**named, "page_index": number - 1}
-        page = await get_operation("read_page").send(api, read)
+        try:
+            page = await get_operation("read_page").send(api, read)
+        except StrataError:  # such as the limit of requests: what has been read is an answer, too
+            if pages:
+                break
+            raise
         text = page["text"][start:]
         count = count_fitting(text, room)
         pages.append(

@@ -187,17 +187,17 @@ def make_server(caller: Caller) -> "Server[Any]":
 
 def _describe_tools(caller: Caller) -> list[types.Tool]:
     """As many as the bound allows. Those that every index has come first and fit."""
+    tools = list(map(_describe_tool, list_tools(caller.scope, caller.grant)))
+    if sum(map(_count_chars, tools)) <= MAX_LISTED_CHARS:
+        return tools
     further = _describe_tool(INDEX_TOOL)
-    described: list[types.Tool] = []
+    described = []
     room = MAX_LISTED_CHARS - _count_chars(further)
-    are_all = True
-    for tool in map(_describe_tool, list_tools(caller.scope, caller.grant)):
-        if (count := _count_chars(tool)) > room:
-            are_all = False
-            continue
-        room -= count
-        described.append(tool)
-    return described if are_all else [*described, further]
+    for tool in tools:
+        if (count := _count_chars(tool)) <= room:
+            room -= count
+            described.append(tool)
+    return [*described, further]
 
 
 def _count_chars(tool: types.Tool) -> int:

@@ -111,7 +111,7 @@ class TestBound:
         give("Nordic curls.", index="physio")
         tools = ask_mcp(client, "tools/list")["tools"]
 
-        assert len([tool for tool in tools if tool["name"].startswith("physio__")]) >= 4
+        assert len([tool for tool in tools if tool["name"].startswith("physio__")]) == 5
         assert len(json.dumps(tools)) / 4 <= 3_500
 
     def test_holds_however_many_tools_are_declared(self, db, store, embedder, client):

@@ -13,6 +13,7 @@ SCHEMA = {
         "query": {"type": "string"},
         "filter": {"type": "object", "additionalProperties": True},
         "limit": {"type": "integer"},
+        "page": {"type": "integer", "minimum": 1},
         "min_score": {"type": "number"},
         "explain": {"type": "boolean"},
         "mode": {"type": "string", "enum": ["hybrid", "dense"]},
@@ -45,6 +46,7 @@ def read(**given):
         ("filter", '[{"year": 2026}]', {"year": 2026}),
         ("filter", {"year": None}, {"year": None}),
         ("limit", "5", 5),
+        ("limit", 0, 0),
         ("limit", 5.0, 5),
         ("limit", " 5.0 ", 5),
         ("limit", ["5"], 5),
@@ -58,6 +60,7 @@ def read(**given):
         ("source_id", f" <{ID}> ", ID),
         ("index", '["plain", "papers"]', ["plain", "papers"]),
         ("index", "plain,papers", "plain,papers"),
+        ("index", '"plain"', "plain"),
         ("index", ["plain"], ["plain"]),
         ("must", "ferry", ["ferry"]),
         ("must", '["ferry", null, ""]', ["ferry"]),
@@ -95,6 +98,11 @@ def test_are_left_out_if_they_say_nothing(name, nothing):
 )
 def test_are_passed_on_if_they_cannot_be_read(name, written):
     assert read(**{name: written}) == ({name: written}, [])
+
+
+@pytest.mark.parametrize("zero", [0, "0", 0.0])
+def test_are_left_out_if_they_are_0_where_1_is_the_least(zero):
+    assert read(page=zero) == ({}, [])
 
 
 def test_may_have_other_names():

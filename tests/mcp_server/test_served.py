@@ -126,6 +126,34 @@ class TestSession:
         assert (refused.is_error, refused.structured_content["code"]) == (True, "missing_scope")
 
 
+class TestDocuments:
+    @pytest.mark.parametrize(
+        ("connect", "mode"), [(over_http, "auto"), (over_http, "legacy"), (over_stdio, "legacy")]
+    )
+    async def test_are_listed_read_and_deleted(self, service, connect, mode):
+        async with connect(service, KEY, mode) as client:
+            added = await client.call_tool(
+                "add_document",
+                {"index": "plain", "text": "x" * 60_000 + NOTE, "title": "Timetable"},
+                meta=STRUCTURED,
+            )
+            listed = await client.call_tool("list_documents", {"index": "plain", "limit": "100"})
+            document = added.structured_content["id"]
+            assert f"Timetable · document {document}" in listed.content[0].text
+
+            given = {"document_id": document}
+            for _ in range(3):
+                read = await client.call_tool("open_document", given)
+                if more := re.search(r"page (\d+) and start (\d+)", read.content[0].text):
+                    given = {"document_id": document, "page": more[1], "start": more[2]}
+            assert NOTE in read.content[0].text
+
+            deleted = await client.call_tool("delete_document", {"document_id": document})
+            assert not deleted.is_error
+            gone = await client.call_tool("open_document", {"document_id": document})
+            assert gone.structured_content["code"] == "unknown_artifact"
+
+
 class TestProgress:
     @pytest.mark.parametrize(
         ("connect", "mode"), [(over_http, "auto"), (over_http, "legacy"), (over_stdio, "legacy")]

@@ -62,6 +62,12 @@ class TestRenderHits:
             *fenced("The lamp is lit at sunset."),
         ]
 
+    def test_shows_a_passage_that_no_question_found(self):
+        shown = render_hits({"hits": [CHUNK | {"question": None}]})
+
+        assert "Question" not in shown
+        assert CHUNK["text"] in shown
+
     def test_shows_the_question_that_found_a_passage(self):
         hit = CHUNK | {
             "source": "handbook.pdf",
