@@ -41,12 +41,13 @@ def find_passages(
     min_score: float,
 ) -> list[FoundPassage]:
     """The best passages for any of the queries, the best first; those below ``min_score`` are left
-    out of the best ``limit``. Raises as a search."""
+    out of the best ``limit``. Without stale ones, as the contexts of answers: programs that do not
+    know the verdict show them to language models. Raises as a search."""
     from retrieval.retrievers import QueriesRetriever  # imports LlamaIndex
 
     queries = [QuerySerializer.read({"query": query})["query"] for query in queries]
     retriever = QueriesRetriever(
-        index, multiplier=1, limit=limit, filter=filter, grant=get_grant(request)
+        index, multiplier=1, limit=limit, filter=filter, stale="omit", grant=get_grant(request)
     )
     with keep_for_request():
         answer = retriever.search_queries(queries)

@@ -234,6 +234,17 @@ class TestVectorStores:
 
         assert 0 < len(kept) < len(found)
 
+    def test_leave_out_what_has_changed_since(self, client, filled):
+        assert search(client).json()["data"][0]["file_id"] == str(filled.pk)
+        for source in filled.sources.all():
+            source.text = f"{source.text} No longer."
+            source.save()
+
+        answers = [search(client).json()["data"], retrieve(client).json()["records"]]
+
+        assert all(answers)
+        assert str(filled.pk) not in json.dumps(answers)
+
     def test_say_that_a_query_is_not_rewritten(self, client):
         assert "rewrite_query was ignored" in search(client, rewrite_query=True).json()["notes"][0]
         assert "notes" not in search(client, rewrite_query=False).json()
