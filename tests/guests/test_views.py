@@ -13,7 +13,7 @@ from indexing import tasks
 from tests.asking_mcp import answer_in_this_thread
 from tests.clients import client_with_key
 from tests.factories import give, sync
-from tests.written import make_build
+from tests.written import make_build, write_all
 
 TIDE = "The tide turns at noon. Boats leave the harbour before dawn."
 BRIDGE = "The bridge is painted every spring."
@@ -27,8 +27,8 @@ def filled(shared_store):
                 metadata={"year": 2019, "topics": ["boats", "tide"]})  # fmt: skip
     bridge = give(BRIDGE, index="minutes", title="Works", metadata={"year": 2021}, groups=["works"])
     sync(build, tide, bridge)
-    digest = make_build("digest", questions={"count": 2})
-    sync(digest)
+    digest = make_build("digest", chunks={"embed": False}, questions={"count": 2})
+    write_all(digest, give(BRIDGE, index="digest", title="Works"))
     return tide
 
 
@@ -214,6 +214,12 @@ class TestVectorStores:
         assert 0 < first["score"] <= 1
         assert first["verdict"] == "exact"
         assert f"/documents/{filled.pk}/?source=" in first["url"]
+
+    def test_of_questions_alone_are_searched_by_them(self, client):
+        [found] = search(client, "The bridge is painted", index="digest").json()["data"]
+
+        assert (found["filename"], found["content"][0]["text"]) == ("Works", BRIDGE)
+        assert "/?source=" in found["url"]
 
     def test_are_searched_by_several_queries(self, client):
         answer = search(client, ["Boats leave", "The bridge is painted"], max_num_results=2).json()
