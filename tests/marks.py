@@ -34,6 +34,7 @@ ON_SERVERS = (
     "tests/documents/test_",
     "tests/evaluation/",
     "tests/evidence/",
+    "tests/guests/test_views.py",
     "tests/indexing/test_estimates.py",
     "tests/indexing/test_lifecycle.py",
     "tests/indexing/test_revisions.py",
