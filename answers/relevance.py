@@ -183,7 +183,7 @@ class _Reading:
 
     def make_query(self, texts: Iterable[str]) -> Query:
         sparse = encode_sparse_query(self.target.spec.sparse, " ".join(texts))
-        return Query(sparse=sparse, limit=MAX_POINTS_CHECKED)
+        return Query(sparse=sparse, limit=MAX_POINTS_CHECKED, with_payload=list(_TEXT_FIELDS))
 
     def is_in_any(self, points: Sequence[ScoredPoint]) -> bool:
         """Whether one of these passages has all content words of the query. To encode their texts

@@ -168,7 +168,7 @@ class Query:
     limit: int = 10
     offset: int = 0
     min_score: float | None = None
-    with_payload: bool = True
+    with_payload: bool | list[str] = True  # or its fields
     with_terms: bool = False
     ef: int = DEFAULT_SETTINGS.hnsw.ef
     is_exact: bool = False

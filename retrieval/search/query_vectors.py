@@ -90,6 +90,8 @@ def require_vectors(notes: Collection[str]) -> None:
 def add_synonyms(query: str, groups: SynonymGroups) -> str:
     """The query, followed by the other names, which the model and the words of a search then see.
     Case and accents do not matter; a name is found as whole words, and C++ is not C."""
+    if not groups:
+        return query
     words = fold_words(spell_signs(query))
     mentioned = find_names(words, groups)
     known = {words[start:end] for start, end in mentioned}

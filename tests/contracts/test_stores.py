@@ -733,12 +733,15 @@ class TestSearch:
             assert numbers(hit for page in pages for hit in page) == numbers(expected)
             assert len(expected) == 30
 
-    def test_leaves_out_payloads_on_request(self, store, collection):
-        store.upsert(collection, [make_point(1, venue="ACL")])
+    @pytest.mark.parametrize(
+        ("asked", "expected"), [(False, {}), (["year", "weight"], {"year": 2019})]
+    )
+    def test_leaves_out_payloads_on_request(self, store, collection, asked, expected):
+        store.upsert(collection, [make_point(1, venue="ACL", year=2019)])
 
-        [hit] = store.search(collection, Query(dense=vector(1, 0, 0, 0), with_payload=False))
+        [hit] = store.search(collection, Query(dense=vector(1, 0, 0, 0), with_payload=asked))
 
-        assert hit.payload == {}
+        assert hit.payload == expected
 
     def test_returns_the_terms_of_points_on_request(self, store, collection):
         store.upsert(collection, [make_point(1, sparse={3: 1.0, 7: 0.5})])

@@ -94,6 +94,7 @@ class EmbeddedStore(VectorStore):
 
     def __init__(self, folder: Path, min_free_bytes: int = 0) -> None:
         self._folder = Path(folder)
+        self._lock_path = self._folder / LOCK_NAME
         self._min_free_bytes = min_free_bytes
         self._owner_pid = os.getpid()
         self._is_closed = False
@@ -359,7 +360,7 @@ class EmbeddedStore(VectorStore):
     def _check_folder(self) -> None:
         """Without its folder the store must not look empty: its points would count as lost."""
         with suppress(FileNotFoundError):
-            if os.path.samestat((self._folder / LOCK_NAME).stat(), self._lock_file):
+            if os.path.samestat(self._lock_path.stat(), self._lock_file):
                 return
         raise StoreUnavailable(
             "The folder of the vectors is away, or another one is in its place.",
