@@ -124,8 +124,11 @@ class Work:
                 rows.update(attempts=F("attempts") - 1)
                 raise
             self._note_failure(entry, error)
+        except EntryGone as error:
+            self._note_failure(entry, error)
+            rows.filter(sha256="").delete()  # if it comes back, the next listing says so
         except Exception as error:
-            if is_expected(error) and not isinstance(error, EntryGone):
+            if is_expected(error):
                 rows.update(attempts=F("attempts") - 1)
                 raise
             if not isinstance(error, StrataError):

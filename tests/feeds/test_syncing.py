@@ -10,7 +10,7 @@ from documents.models import Artifact
 from documents.reading import parse_artifact
 from documents.services import TextContent, add_artifact, remove_artifact, set_hold, update_artifact
 from feeds import services
-from feeds.exceptions import NothingToConfirm, SourcePaused, SourceUnavailable
+from feeds.exceptions import EntryGone, NothingToConfirm, SourcePaused, SourceUnavailable
 from feeds.models import Feed, FeedEntry
 from tests.clients import client_with_key
 from tests.factories import PARAGRAPHS, sync
@@ -278,6 +278,14 @@ class TestFailures:
         assert (entry.attempts, entry.error_code) == (1, "too_large")
         assert entry.last_error == "It is too large. Split it."
         assert entry.next_attempt_at > timezone.now()
+
+    def test_of_what_is_gone_before_it_was_fetched_leave_no_row(self, script):
+        script.documents = {"a.txt": b"A", "b.txt": b"B"}
+        script.fetch_errors["a.txt"] = EntryGone()
+
+        feed = run(make_feed())
+
+        assert states(feed) == {"b.txt": "current"}
 
     def test_are_tried_again_and_given_up(self, script, settings):
         script.documents = {"a.txt": b"A"}
