@@ -123,7 +123,9 @@ class TestEveryPage:
 
         assert find_violations(page) == []
 
-    @pytest.mark.parametrize("address", ["/concepts/", "/pipelines/", "/admin/login/", "/nowhere/"])
+    @pytest.mark.parametrize(
+        "address", ["/concepts/", "/sources/", "/pipelines/", "/admin/login/", "/nowhere/"]
+    )
     def test_others(self, page: "Page", address: str) -> None:
         page.goto(address)
         page.wait_for_load_state("networkidle")
