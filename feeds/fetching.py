@@ -5,6 +5,7 @@ starts. An entry that fails waits, longer each time, and does not stop the other
 """
 
 import logging
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -43,6 +44,7 @@ from indexing.spec import FieldSpec
 logger = logging.getLogger(__name__)
 
 BATCH_SIZE = 50
+RENEWAL_SECONDS = 5.0
 FIRST_WAIT = timedelta(seconds=30)  # after a failed attempt; four times as long after the next
 WAIT_FACTOR = 4
 MAX_UNAVAILABLE = 3  # in a row, after which the source as a whole is left alone
@@ -52,17 +54,21 @@ class LeaseLost(Exception):
     """Another worker has the feed now, or a person has paused it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Holding:
-    """The claim of a feed. It is renewed whenever there is progress, and not by a clock: a worker
-    that hangs loses it."""
+    """The claim of a feed. It is renewed where there is progress, and not by a clock: a worker that
+    hangs loses it."""
 
     claim: Claim[Feed]
+    renewed_at: float = field(default_factory=time.monotonic)
 
     def note_progress(self) -> None:
         """Raises ``LeaseLost``."""
+        if time.monotonic() < self.renewed_at + RENEWAL_SECONDS:
+            return  # a write for each small file would take as long as the file
         if not self.claim.renew(progress_at=Now()):
             raise LeaseLost
+        self.renewed_at = time.monotonic()
 
     def lock(self) -> None:
         """Have the transaction write only if the feed is still held. Raises ``LeaseLost``."""

@@ -9,9 +9,10 @@ from core.exceptions import TooLarge
 from documents.models import Artifact
 from documents.reading import parse_artifact
 from documents.services import TextContent, add_artifact, remove_artifact, set_hold, update_artifact
-from feeds import services
+from feeds import fetching, services
 from feeds.exceptions import EntryGone, NothingToConfirm, SourcePaused, SourceUnavailable
 from feeds.models import Feed, FeedEntry
+from feeds.protocol import Fetched, Listed
 from tests.clients import client_with_key
 from tests.factories import PARAGRAPHS, sync
 from tests.feeds.conftest import declare, make_feed, read_contents, run, states
@@ -319,8 +320,6 @@ class TestFailures:
 
     def test_of_a_source_that_lists_for_ever_end(self, script):
         def endless(listed):
-            from feeds.protocol import Listed
-
             number = 0
             while True:
                 yield Listed(f"{number}.txt", "1")
@@ -513,3 +512,23 @@ def test_what_is_deleted_at_the_source_is_no_longer_answered(index, script):
     run(feed, 2)
 
     assert find() == {"granite.txt"}
+
+
+def test_a_long_fetch_keeps_its_source_as_long_as_bytes_come(script, monkeypatch):
+    monkeypatch.setattr(fetching, "RENEWAL_SECONDS", 0.0)
+    script.documents = {"a.txt": b"A"}
+    feed = make_feed()
+    services.work_on_feed(feed.pk)
+    held = []
+
+    def fetch_slowly(id, version):
+        for _ in range(2):
+            Feed.objects.update(leased_until=timezone.now())
+            yield b"A"
+            held.append(not Feed.objects.free().exists())
+
+    monkeypatch.setattr(script, "fetch", lambda *given: Fetched(fetch_slowly(*given), "1"))
+    services.work_on_feed(feed.pk)
+
+    assert held == [True, True]
+    assert read_contents() == {"a.txt": b"AA"}
