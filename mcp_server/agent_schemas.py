@@ -42,6 +42,7 @@ DESCRIPTIONS: Final[Mapping[str, str]] = {
 INDEX: Final = "Its name."
 INDEXES: Final = "Names, with commas between them."
 NEEDED: Final = "Needed if several hold what is sought."
+OWN: Final = "x-own-description"  # marks a schema here; no agent sees it
 OPERATORS: Final = {"all_of", "any_of", "not"}  # of filters
 UUID_EXAMPLE: Final = "4b92a7cc-89b5-5aa8-821a-206bd0e6561e"
 EXAMPLES: Final[Mapping[str, Any]] = {
@@ -58,8 +59,18 @@ EXAMPLES: Final[Mapping[str, Any]] = {
 }
 
 
-def make_agent_schema(schema: Mapping[str, Any], unlisted: Collection[str]) -> dict[str, Any]:
-    """The listed arguments, in the subset that all providers take. Required ones are listed."""
+def make_agent_schema(
+    schema: Mapping[str, Any], unlisted: Collection[str], *, is_declared: bool = False
+) -> dict[str, Any]:
+    """The listed arguments, in the subset that all providers take. Required ones are listed.
+
+    Args:
+        is_declared: a spec describes them; else those of REST are described in fewer words.
+    """
+    if is_declared:
+        schema = {**schema, "properties": {
+            name: {OWN: True, **each} for name, each in schema.get("properties", {}).items()
+        }}  # fmt: skip
     required = list(schema.get("required", ()))
     properties = {
         name: _simplify(name, each, is_required=name in required)
@@ -134,8 +145,9 @@ def _describe(
     name: str, schema: Mapping[str, Any], form: Mapping[str, Any], *, is_list: bool,
     is_required: bool,
 ) -> dict[str, str]:  # fmt: skip
-    text = DESCRIPTIONS.get(name) or schema.get("description", "").partition("* `")[0]
-    if name == "index":
+    own = schema.get("description", "").partition("* `")[0]
+    text = own if OWN in schema else DESCRIPTIONS.get(name, own)
+    if name == "index" and OWN not in schema:
         text = INDEX if is_required else f"{INDEXES if is_list else INDEX} {NEEDED}"
     if "enum" in form and not _list_choices(form):
         text = f"{text} One of: {json.dumps(form['enum'], ensure_ascii=False)}"
@@ -151,6 +163,6 @@ def _describe(
 
 
 def _list_choices(form: Mapping[str, Any]) -> list[str]:
-    """None if they are too many for a list of tools, of which some providers allow few."""
+    """None of them if they are too many for a list of tools, of which some providers allow few."""
     choices = [str(each) for each in form.get("enum", ()) if each not in ("", None)]
     return choices if len(json.dumps(choices)) <= MAX_CHOICES_CHARS else []

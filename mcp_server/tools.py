@@ -77,7 +77,8 @@ class AgentTool:
         return known
 
     def make_listed_schema(self) -> dict[str, Any]:
-        return make_agent_schema(self.make_schema(), self.unlisted)
+        is_declared = self.operations == DECLARED_OPERATIONS and self.name != INDEX_TOOL.name
+        return make_agent_schema(self.make_schema(), self.unlisted, is_declared=is_declared)
 
 
 # --- Functions -------------------------------------------------------------------------------
@@ -163,7 +164,8 @@ async def call_index_tool(
 
 
 def _describe_briefly(declared: Mapping[str, Any]) -> dict[str, Any]:
-    return {**declared, "parameters": make_agent_schema(declared["parameters"], ())["properties"]}
+    schema = make_agent_schema(declared["parameters"], (), is_declared=True)
+    return {**declared, "parameters": schema["properties"]}
 
 
 def _render_index_tool(answer: Mapping[str, Any], arguments: Arguments) -> str:

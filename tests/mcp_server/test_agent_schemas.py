@@ -29,8 +29,9 @@ FIELDS: dict[str, Any] = {
 DECLARED = {
     "search_by_everything": {
         "description": "All at once.",
-        "parameters": {name: {"field": name} for name in FIELDS},
-        "query": "{sort} {year} {day} {is_open}",
+        "parameters": {name: {"field": name} for name in FIELDS}
+        | {"date": {"field": "day", "description": "The day of the note."}},
+        "query": "{sort} {year} {day} {is_open} {date}",
         "search": "pages",
     }
 }
@@ -83,6 +84,11 @@ class TestSubset:
         assert listed["ask"]["properties"]["limit"] == {
             "type": "integer", "description": "At most. 1 to 100. Default 10.",
         }  # fmt: skip
+
+    def test_keeps_what_a_spec_says_of_an_argument(self, listed):
+        properties = listed["physio-notes__search_by_everything"]["properties"]
+
+        assert properties["date"]["description"] == "The day of the note."
 
     def test_has_no_long_lists_of_choices(self, listed):
         sort = listed["physio-notes__search_by_everything"]["properties"]["sort"]
