@@ -2,5 +2,6 @@
 
 OPTIONAL = (
     "answers", "audit", "backup", "concepts", "copies", "curation", "evaluation", "evidence",
-    "feeds", "guests", "mcp_server", "presets.papers", "processing", "sign_in", "spaces", "webhooks",
+    "feeds", "guests", "mcp_server", "presets.papers", "processing", "sign_in", "spaces",
+    "webhooks",
 )  # fmt: skip
