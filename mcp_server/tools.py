@@ -337,7 +337,7 @@ TOOLS: Final[Mapping[str, AgentTool]] = {
             lambda answer, arguments: documents.render_documents(
                 answer, arguments.get("offset", 0)
             ),
-            unlisted=SELDOM | {"external_id"},
+            unlisted=SELDOM | {"external_id", "folder", "words"},
         ),
         AgentTool(
             "open_document",
