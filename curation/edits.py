@@ -12,7 +12,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Count, F, Q
+from django.db.models import Count, Q
 from django.utils import timezone
 
 from access.grants import EVERYTHING, Grant
@@ -194,10 +194,10 @@ def _work_on_batch(claim: Claim[Edit]) -> None:
 
 
 def _take_batch(edit: Edit, state: str) -> tuple[list[EditedDocument], bool]:
-    """The next rows, a ZIP or an e-mail before its files, and whether there are more."""
+    """The next rows and whether there are more, as they were stored: a ZIP or an e-mail before its
+    files."""
     rows = edit.documents.filter(state=state).select_related("artifact")
-    rows = rows.order_by(F("artifact__part_of").asc(nulls_first=True), "pk")
-    batch = list(rows[: BATCH + 1])
+    batch = list(rows.order_by("pk")[: BATCH + 1])
     return batch[:BATCH], len(batch) > BATCH
 
 
