@@ -36,8 +36,15 @@ class SourcesSection(AppSection):
             return given
         if not isinstance(given, Mapping) or not given:
             raise ValueError("name each source and its type, such as notes: {type: folder}")
-        extra = "ignore" if info.context == STORED else "forbid"
-        sources = {name: _read_source(str(name), each, extra) for name, each in given.items()}
+        sources = {}
+        for name, each in given.items():
+            try:
+                sources[name] = _read_source(str(name), each)
+            except ValidationError:
+                # Its type may be gone. The index can be searched all the same, and the source
+                # says what is wrong.
+                if info.context != STORED:
+                    raise
         return handler({"by_name": sources})
 
     @model_serializer(mode="plain")
@@ -54,7 +61,7 @@ def read_stored_source(content: Mapping[str, Any]) -> SourceSettings:
     return get_type(content.get("type", "")).model_validate(content, extra="ignore")
 
 
-def _read_source(name: str, given: Any, extra: Any) -> SourceSettings:
+def _read_source(name: str, given: Any) -> SourceSettings:
     if not NAME_PATTERN.fullmatch(name):
         raise _make_error(
             (name,),
@@ -67,7 +74,7 @@ def _read_source(name: str, given: Any, extra: Any) -> SourceSettings:
     except ValueError as error:
         raise _make_error((name, "type"), str(error)) from None
     try:
-        return source_type.model_validate(given, extra=extra)
+        return source_type.model_validate(given)
     except ValidationError as error:
         mistakes = error.errors(include_url=False)
         first = min(mistakes, key=lambda each: each["type"] != "extra_forbidden")

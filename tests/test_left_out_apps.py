@@ -62,7 +62,8 @@ if apps.is_installed("guests"):
     assert models == (200 if apps.is_installed("answers") else 404)
 client.delete(f"/api/v1/artifacts/{added.json()['id']}/")
 call_command("verify")
-assert set(MISSING_APPS.values()) == {"concepts", "evidence", "spaces"}.intersection(LEFT_OUT)
+WITH_SECTIONS = {"concepts", "evidence", "feeds", "spaces"}
+assert set(MISSING_APPS.values()) == WITH_SECTIONS.intersection(LEFT_OUT)
 plain = parse_spec("plain", "")
 refused = {f"{section}: true": (section, app) for section, app in MISSING_APPS.items()}
 if "answers" in LEFT_OUT:

@@ -1,5 +1,6 @@
 """The section ``sources`` of a spec."""
 
+import json
 from datetime import timedelta
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from feeds.spec import SourcesSection, read_stored_source
 from feeds.types.folder import FolderSource
 from indexing.exceptions import InvalidSpec
-from indexing.spec import dump_search_settings, parse_spec
+from indexing.spec import dump_recipe, dump_search_settings, parse_spec, read_stored_spec
 from indexing.spec.loaded import write_spec_text
 
 NOTES = "sources: {notes: {type: folder, path: /srv/notes, every: 5m}}"
@@ -39,6 +40,15 @@ class TestSection:
         stored = {"type": "folder", "path": "/srv", "colour": "blue"}
 
         assert read_stored_source(stored).place == "/srv"
+
+    def test_stored_with_a_type_that_is_gone_leaves_the_index_readable(self):
+        spec = parse_spec("plain", NOTES)
+        settings = dump_search_settings(spec)
+        settings["sources"]["wiki"] = {"type": "vanished"}
+
+        stored = read_stored_spec(json.dumps(dump_recipe(spec)), json.dumps(settings))
+
+        assert list(SourcesSection.of(stored).by_name) == ["notes"]
 
     @pytest.mark.parametrize(
         ("text", "problem"),
