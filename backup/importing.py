@@ -225,14 +225,14 @@ def _find_files(archive: zipfile.ZipFile, spec: IndexSpec) -> tuple[dict[Path, b
     """The spec and the other files of people that are not here, and notes about those that differ.
     Another spec would change how the index is searched."""
     missing: dict[Path, bytes] = {}
-    notes = []
+    notes: list[str] = []
     for name, source in list_archived(archive).items():
         path = locate_file(name, spec)
         if path is None:
             continue
         content = source.read_bytes()
-        if name.startswith("specs/") and _is_public(spec.name, content):
-            notes.append(f"Searches of {spec.name} need no key, because its spec is public.")
+        if name.startswith("specs/"):
+            notes += _describe_effects(spec.name, content)
         if not path.exists():
             missing[path] = content
         elif path.read_bytes() != content:
@@ -245,11 +245,20 @@ def _find_files(archive: zipfile.ZipFile, spec: IndexSpec) -> tuple[dict[Path, b
     return missing, notes
 
 
-def _is_public(name: str, content: bytes) -> bool:
+def _describe_effects(name: str, content: bytes) -> Iterator[str]:
+    """What a spec of other people allows that its documents alone do not."""
     try:
-        return parse_spec(name, content.decode()).public
+        spec = parse_spec(name, content.decode())
     except InvalidSpec:
-        return False  # it changes nothing until somebody mends it
+        return  # it changes nothing until somebody mends it
+    if spec.public:
+        yield f"Searches of {name} need no key, because its spec is public."
+    for section in spec.app_sections:
+        if section.only_in_file:
+            yield (
+                f"The spec of {name} names what is read on this machine or by its network: "
+                f"{section.model_dump_json()}."
+            )
 
 
 def _write_files(missing: Mapping[Path, bytes]) -> None:

@@ -245,6 +245,16 @@ class TestFiles:
             "Searches of mine need no key, because its spec is public."
         ]
 
+    def test_that_read_folders_are_named(self, archive):
+        text = b"concepts: true\nsources: {notes: {type: folder, path: /srv/notes}}"
+        rewrite(archive, put("specs/mine.yaml", text))
+        seal(archive)
+
+        assert import_index(archive).notes == [
+            "The spec of mine names what is read on this machine or by its network: "
+            '{"notes":{"type":"folder","path":"/srv/notes"}}.'
+        ]
+
 
 def test_a_refusal_leaves_an_index_that_was_here_as_it_was(archive, is_refused, settings):
     (settings.STRATA_SPECS_DIR / "mine.yaml").write_text("concepts: true")
