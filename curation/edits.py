@@ -290,10 +290,7 @@ def _restore(family: Sequence[EditedDocument], grant: Grant) -> None:
     for row in family:
         artifact = Artifact.objects.select_for_update().require(row.artifact_id, grant)
         if name := find_changed_since(row, now := read_values(artifact)):
-            raise NotUndoable(
-                f"Its {name} {'were' if name == 'groups' else 'was'} changed since, and stays.",
-                field=name,
-            )
+            raise NotUndoable(f"Somebody has changed its {name} since.", field=name)
         if artifact.part_of_id is None:
             require_all_visible(artifact.parts, grant, HiddenParts)
         restored.append((row, compute_restored(row, now)))

@@ -16,6 +16,8 @@ from access.permissions import get_required_scope
 from concepts.models import Concept, Instance, Relationship, RelationshipType
 from concepts.quotes import add_quote
 from concepts.services import create_concept, create_relationship_type, relate_concepts
+from curation import edits
+from curation.models import EditedDocument
 from documents.models import Artifact, Page
 from documents.originals import save_incoming_file
 from documents.reading import parse_artifact
@@ -26,6 +28,7 @@ from tests.factories import give, load_index
 from tests.granting import client_of, grant_by_header
 
 ARTIFACTS = "indexes/knowledge/artifacts/"
+EDITS = "/api/v1/indexes/knowledge/edits/"
 OLD = make_zip({"a.md": "Herons", "b.md": "Storks"})
 NEW = make_zip({"a.md": "Herons", "b.md": "Terns"})
 WATCHED = (Artifact, Page, Concept, Instance, RelationshipType, Relationship)
@@ -87,7 +90,11 @@ def add_line(client: Any, world: World) -> Any:
     path = f"/api/v1/{ARTIFACTS}batch"
     answer = client.post(path, line, content_type="application/x-ndjson")
     verdict = json.loads(answer.getvalue())
-    error = verdict.get("error", {})
+    return answer_with(verdict.get("error", {}))
+
+
+def answer_with(error: dict[str, Any]) -> Any:
+    """An answer as if the only document of a request had been all of it."""
     return SimpleNamespace(status_code=409 if error else 202, json=lambda: error)
 
 
@@ -98,6 +105,37 @@ def delete(path: str, name: str) -> Send:
 def merge(client: Any, world: World) -> Any:
     path = f"/api/v1/concepts/{world['target']}/merge/"
     return client.post(path, {"concepts": [str(world["merged"])]}, format="json")
+
+
+def edit(**change: Any) -> Send:
+    """What the preview refuses is not changed by the edit either."""
+
+    def send(client: Any, world: World) -> Any:
+        asked = {"ids": [str(world["whole"])], **change}
+        preview = client.post(f"{EDITS}preview", asked, format="json").json()
+        client.post(EDITS, asked, format="json")
+        while edits.work_on_next():
+            pass
+        return answer_with(read_refusal(preview))
+
+    return send
+
+
+def undo(client: Any, world: World) -> Any:
+    """Of an edit that was carried out before the file of the board came."""
+    asked = {"ids": [str(world["whole"])], "title": "Notes of 1911"}
+    path = f"/api/v1/edits/{client.post(EDITS, asked, format='json').json()['id']}/"
+    EditedDocument.objects.update(
+        state="changed", before={"metadata": {"year": 1911}}, after={"metadata": {}}
+    )
+    client.post(f"{path}undo")
+    while edits.work_on_next():
+        pass
+    return answer_with(read_refusal(client.get(path).json()))
+
+
+def read_refusal(answer: dict[str, Any]) -> dict[str, Any]:
+    return next((each["error"] for each in answer["refusals"]), {})
 
 
 # Operation -> requests that would change or delete what staff does not see.
@@ -116,6 +154,10 @@ CASCADES: dict[str, list[Send]] = {
     "ConceptViewSet.destroy": [delete("concepts", "merged")],
     "ConceptViewSet.merge": [merge],
     "RelationshipTypeViewSet.destroy": [delete("relationship-types", "kind")],
+    "EditViewSet.create": [
+        edit(set={"year": 1911}), edit(add_groups=["team"]), edit(delete=True),
+    ],
+    "EditViewSet.undo": [undo],
 }  # fmt: skip
 # Operations that change the row they name, with what was made from it, or add one.
 ALONE = {
@@ -129,6 +171,8 @@ ALONE = {
     "RelationshipViewSet.destroy",
     # What repeats a finding, seen or not, becomes a finding when that changes.
     "EvidenceViewSet.create",
+    # Writes nothing.
+    "EditViewSet.preview",
 }  # fmt: skip
 EACH = [(name, number) for name, sent in CASCADES.items() for number in range(len(sent))]
 
