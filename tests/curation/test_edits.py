@@ -281,7 +281,7 @@ class TestUndo:
         assert read(deed)[1] == {}
         [refusal] = undone["refusals"]
         assert refusal["title"] == "lease"
-        assert refusal["error"]["detail"] == "Its metadata was changed since, and stays."
+        assert refusal["error"]["detail"] == "Somebody has changed its metadata since."
 
     def test_keeps_other_fields_that_were_added_since(self, client):
         lease = add("lease", metadata={"client": "Orrin"})
