@@ -103,7 +103,7 @@ PUBLIC_SEARCHES = re.compile(
 UNKNOWN_ID = "00000000-0000-4000-8000-000000000000"
 UNKNOWN = {
     "number": 999_999, "key_id": 999_999, "page_index": 0, "name": "nothing", "index": "nothing",
-    "subject": 999_999, "person_id": 999_999, "delivery_id": UNKNOWN_ID,
+    "model": "nothing", "subject": 999_999, "person_id": 999_999, "delivery_id": UNKNOWN_ID,
 }  # fmt: skip
 NARROW = {"scope": Scope.MANAGE, "indexes": ["other"]}
 PAGES = OPEN | PAGES_OF_SUPERUSERS | PAGES_OF_USERS | PAGES_OF_OPENID | PAGES_OF_APPLICATIONS

@@ -63,7 +63,7 @@ class TestQueueHeartbeats:
 
         signals.heartbeat_sent.send(None)
 
-        assert find_late(list_queues()) == ["planning", "documents", "indexing"]
+        assert find_late(list_queues()) == ["planning", "documents", "indexing", "sources"]
 
 
 class TestTouchHeartbeatFile:

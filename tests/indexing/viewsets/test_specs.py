@@ -93,7 +93,7 @@ class TestWrite:
             ("titel: Plain", "titel"),
             ("- a list", "must hold a mapping"),
             ("title: [", "is not YAML"),
-            (ENDPOINT, "an endpoint can only be named or changed in the file itself"),
+            (ENDPOINT, "an endpoint or a source can only be named or changed in the file itself"),
         ],
     )
     def test_refuses_what_is_no_valid_spec(self, build, api, folder, text, said):
