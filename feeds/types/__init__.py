@@ -21,11 +21,14 @@ def list_types() -> dict[str, str]:
 
 @cache
 def get_type(name: str) -> type[SourceSettings]:
-    """Raises ``ValueError``: there is no such type."""
+    """Raises ``ValueError``: there is no such type, or what it needs is not installed."""
     known = list_types()
     if name not in known:
         raise ValueError(
             f"there is no type {name[:100]!r}; allowed here: {', '.join(sorted(known))}"
         )
-    found: type[SourceSettings] = import_string(known[name])
+    try:
+        found: type[SourceSettings] = import_string(known[name])
+    except ImportError as error:
+        raise ValueError(f"the type {name!r} cannot be loaded: {error}") from error
     return found

@@ -1,6 +1,6 @@
 """Files of a folder, which the workers of the queue ``sources`` can read.
 
-Hidden files and folders are left out. A symbolic link to a file inside the folder is that file;
+Hidden files and folders are left out, as is the data folder of Strata. A symbolic link to a file inside the folder is that file;
 one to a folder, or out of the folder, is not followed. The version of a file is its size and the
 time of its last change; its hash decides whether the content is another one.
 """
@@ -10,17 +10,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from stat import S_ISREG
 from typing import Literal
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
+from django.conf import settings
 from pydantic import field_validator
 
-from core.text import is_text
-from feeds.exceptions import EntryGone, EntryRefused, SourceUnavailable
+from core.text import clean_text, is_text
+from feeds.exceptions import EntryGone, EntryRefused, ListingRefused, SourceUnavailable
 from feeds.protocol import Fetched, Listed, SourceSettings
 
 READ_BYTES = 1 << 20
-UNDECODABLE = "bytes:"  # begins the id of a file whose name is no text
+UNDECODABLE = "bytes:"  # begins the id of a file whose name is no text, or begins so
 
 
 class FolderSource(SourceSettings):
@@ -47,15 +49,27 @@ class FolderSource(SourceSettings):
                 field="path",
                 fix="Mount it, or correct path in the spec.",
             )
-        yield FolderReader(self, root)
+        own_folder = Path(os.path.realpath(settings.STRATA_DATA_DIR))
+        if root.is_relative_to(own_folder):
+            raise ListingRefused(
+                "The folder is in the data folder of Strata.",
+                field="path",
+                fix="Name a folder outside it.",
+            )
+        yield FolderReader(self, root, own_folder)
 
 
 @dataclass(frozen=True, slots=True)
 class FolderReader:
+    """``own_folder``: that of Strata's data. It holds keys, and a copy of each file that was
+    read."""
+
     source: FolderSource
     root: Path
+    own_folder: Path
 
     def list(self) -> Iterator[Listed]:
+        began_at = _identify(self.root)
         folders = [""]
         while folders:
             folder = folders.pop()
@@ -66,36 +80,47 @@ class FolderReader:
                             continue
                         path = f"{folder}{entry.name}"
                         if entry.is_dir(follow_symlinks=False):
-                            folders.append(f"{path}/")
-                        elif self.source.includes(path) and self._is_inside(entry):
-                            yield _describe(path, entry.stat())
+                            if self.root / path != self.own_folder:
+                                folders.append(f"{path}/")
+                        elif self.source.includes(path) and (listed := self._list(path, entry)):
+                            yield listed
             except FileNotFoundError:
-                if not folder:
-                    raise SourceUnavailable("The folder went away while it was read.") from None
+                continue  # deleted meanwhile
             except OSError as error:
                 reason = error.strerror or type(error).__name__
                 raise SourceUnavailable(
-                    f"{folder or 'The folder'} cannot be read: {reason}.",
+                    f"{clean_text(folder) or 'The folder'} cannot be read: {reason}.",
                     fix="Let the service read it, or exclude it.",
                 ) from None
+        if _identify(self.root) != began_at:  # such as a disk that was unmounted meanwhile
+            raise SourceUnavailable("The folder went away while it was read.")
 
-    def _is_inside(self, entry: "os.DirEntry[str]") -> bool:
-        if not entry.is_file():  # a socket, or a link to nothing or to a folder
-            return False
-        return not entry.is_symlink() or Path(os.path.realpath(entry.path)).is_relative_to(
-            self.root
-        )
+    def _list(self, path: str, entry: "os.DirEntry[str]") -> Listed | None:
+        try:
+            if not entry.is_file():  # a socket, or a link to nothing or to a folder
+                return None
+            if entry.is_symlink() and not self._holds(Path(os.path.realpath(entry.path))):
+                return None
+            return _describe(path, entry.stat())
+        except FileNotFoundError:
+            return None  # deleted meanwhile; the others of its folder are listed all the same
+
+    def _holds(self, whole: Path) -> bool:
+        return whole.is_relative_to(self.root) and not whole.is_relative_to(self.own_folder)
 
     def fetch(self, id: str, version: str) -> Fetched | None:
         path = _decode(id)
         whole = Path(os.path.realpath(self.root / path))
-        if not whole.is_relative_to(self.root):
+        if not self._holds(whole):
             raise EntryRefused(
                 "The file is a symbolic link out of the folder.",
                 fix="Put the file itself there, or exclude the link.",
             )
         try:
-            listed = _describe(path, whole.stat())
+            status = whole.stat()
+            if not S_ISREG(status.st_mode):  # opening a pipe would wait for its writer
+                raise EntryGone
+            listed = _describe(path, status)
             return None if listed.version == version else Fetched(_read(whole), listed.version)
         except (FileNotFoundError, NotADirectoryError):
             raise EntryGone from None
@@ -103,9 +128,19 @@ class FolderReader:
             raise _make_unreadable(error) from None
 
 
+def _identify(folder: Path) -> tuple[int, int] | None:
+    """The same as long as it is the same folder of the same disk."""
+    try:
+        status = folder.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
 def _describe(path: str, status: os.stat_result) -> Listed:
+    is_readable = is_text(path) and not path.startswith(UNDECODABLE)
     return Listed(
-        id=path if is_text(path) else f"{UNDECODABLE}{quote_from_bytes(os.fsencode(path))}",
+        id=path if is_readable else f"{UNDECODABLE}{quote_from_bytes(os.fsencode(path))}",
         version=f"{status.st_size}-{status.st_mtime_ns}",
         byte_count=status.st_size,
     )

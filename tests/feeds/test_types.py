@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from feeds.exceptions import EntryGone, SourceUnavailable
+from core.text import is_storable
+from feeds.exceptions import EntryGone, ListingRefused, SourceUnavailable
 from feeds.protocol import SourceSettings
-from feeds.types import BUILT_IN, get_type
+from feeds.types import BUILT_IN, get_type, list_types
 
 
 @dataclass
@@ -177,11 +178,81 @@ class TestFolder:
             with pytest.raises(SourceUnavailable, match="changed while it was read"):
                 list(chunks)
 
-    @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every folder")
-    def test_raises_an_error_if_a_folder_in_it_cannot_be_read(self, tmp_path):
+    def test_lists_the_others_if_one_is_deleted_meanwhile(self, tmp_path):
         world = make_folder(tmp_path)
-        world.write("closed/a.txt", b"A")
-        (Path(world.source.path) / "closed").chmod(0)
+        for number in range(4):
+            world.write(f"notes/{number}.txt", b"A")
+        with world.source.open() as reader:
+            listing = reader.list()
+            next(listing)
+            names = os.listdir(Path(world.source.path) / "notes")
+            world.delete(f"notes/{names[1]}")
 
-        with pytest.raises(SourceUnavailable, match="closed/ cannot be read"):
+            assert {each.id for each in listing} == {f"notes/{name}" for name in names[2:]}
+
+    def test_raises_an_error_if_it_goes_away_while_it_is_listed(self, tmp_path):
+        """Such as a disk that is unmounted."""
+        world = make_folder(tmp_path)
+        world.write("a/1.txt", b"A")
+        world.write("b/2.txt", b"B")
+        with world.source.open() as reader:
+            listing = reader.list()
+            next(listing)
+            world.break_it()
+            Path(world.source.path).mkdir()
+
+            with pytest.raises(SourceUnavailable, match="went away"):
+                list(listing)
+
+    def test_never_reads_the_data_folder_of_strata(self, tmp_path, settings):
+        world = make_folder(tmp_path)
+        world.write("var/secret-key", b"Secret.")
+        world.write("a.txt", b"A")
+        root = Path(world.source.path)
+        (root / "link.txt").symlink_to(root / "var" / "secret-key")
+        settings.STRATA_DATA_DIR = root / "var"
+
+        assert read(world.source) == {"a.txt": b"A"}
+
+        settings.STRATA_DATA_DIR = tmp_path
+        with pytest.raises(ListingRefused, match="data folder"), world.source.open():
+            pass
+
+    def test_tells_a_name_from_the_id_of_one_that_is_no_text(self, tmp_path):
+        world = make_folder(tmp_path, exclude=["b.txt"])
+        world.write("bytes:b.txt", b"A")
+        world.write("b.txt", b"Excluded.")
+
+        assert list(read(world.source).values()) == [b"A"]
+
+    def test_does_not_wait_for_the_writer_of_a_pipe(self, tmp_path):
+        world = make_folder(tmp_path)
+        world.write("a.txt", b"A")
+        with world.source.open() as reader:
+            [listed] = reader.list()
+            world.delete("a.txt")
+            os.mkfifo(Path(world.source.path) / "a.txt")
+
+            with pytest.raises(EntryGone):
+                reader.fetch(listed.id, "")
+
+    @pytest.mark.skipif(os.geteuid() == 0, reason="root may read every folder")
+    @pytest.mark.parametrize("name", ["closed", os.fsdecode(b"\xe9closed")])
+    def test_raises_an_error_if_a_folder_in_it_cannot_be_read(self, tmp_path, name):
+        world = make_folder(tmp_path)
+        world.write(f"{name}/a.txt", b"A")
+        (Path(world.source.path) / name).chmod(0)
+
+        with pytest.raises(SourceUnavailable, match="closed/ cannot be read") as refused:
             versions(world.source)
+        assert is_storable(str(refused.value))
+
+
+def test_a_type_that_cannot_be_imported_is_refused(monkeypatch):
+    monkeypatch.setitem(BUILT_IN, "broken", "no_such_package.BrokenSource")
+    list_types.cache_clear()
+    try:
+        with pytest.raises(ValueError, match="'broken' cannot be loaded: No module"):
+            get_type("broken")
+    finally:
+        list_types.cache_clear()
