@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
+from math import isfinite
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -20,7 +21,7 @@ from django.db.models.functions import Now
 
 from core.exceptions import StrataError
 from core.expected_errors import is_expected
-from core.leases import FRESH, Claim, describe_error
+from core.leases import FRESH, WORKER_DIED, Claim, describe_error
 from core.text import clean_name
 from documents.exceptions import UnknownArtifact
 from documents.identity import find_by_external_ids
@@ -118,6 +119,9 @@ class Work:
     def _attempt(self, entry: FeedEntry, work: Callable[[FeedEntry], None]) -> None:
         rows = FeedEntry.objects.filter(pk=entry.pk)
         self.holding.note_progress()
+        if entry.attempts >= settings.STRATA_MAX_ATTEMPTS:
+            rows.update(state=FeedEntry.State.FAILED, last_error=WORKER_DIED)
+            return
         entry.attempts += 1
         rows.update(attempts=entry.attempts)
         try:
@@ -319,11 +323,21 @@ def _convert(value: Any, field: FieldSpec | None) -> Any:
     """A text of a path, as a value of its field; as it is if it cannot be one."""
     if field is None or not isinstance(value, str):
         return value
-    with suppress(ValueError):
-        if field.type == "integer":
-            return int(value)
-        if field.type == "float":
-            return float(value)
-    if field.type == "bool":
-        return {"true": True, "false": False}.get(value.lower(), value)
+    read = _READERS.get(field.type, str)
+    with suppress(ValueError, KeyError):
+        value = read(value)
     return [value] if field.many else value
+
+
+def _read_float(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):  # no database and no JSON has it
+        raise ValueError
+    return number
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "integer": int,
+    "float": _read_float,
+    "bool": lambda text: {"true": True, "false": False}[text.lower()],
+}

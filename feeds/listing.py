@@ -19,6 +19,7 @@ from django.db.models import F
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from core.exceptions import StrataError
 from core.leases import FRESH
 from core.text import clean_text, hash_text, is_storable
 from feeds.exceptions import ListingRefused
@@ -56,9 +57,8 @@ class Comparison:
     seen: "array[int]" = field(default_factory=lambda: array("q"))
     count: int = 0
 
-    def iter_batches(self, reader: Reader) -> Iterator[list[Compared]]:
+    def iter_batches(self, listing: Iterator[Listed]) -> Iterator[list[Compared]]:
         """Raises ``ListingRefused``: it has more than it may, or names that cannot be stored."""
-        listing = iter(reader.list())
         while batch := list(islice(listing, BATCH_SIZE)):
             self.count += len(batch)
             if self.count > self.source.at_most:
@@ -142,15 +142,24 @@ def list_feed(
     """
     comparison = Comparison(feed, source)
     report = {"listed": 0, **dict.fromkeys(map(str, Verdict), 0), "missing": 0}
-    for batch in comparison.iter_batches(reader):
+    for batch in comparison.iter_batches(_with_progress(reader.list(), note_progress)):
         _note(comparison, batch)
         for each in batch:
             report[each.verdict] += 1
-        note_progress()
     report["listed"] = comparison.count
     report["missing"] = _note_missing(feed, source, comparison)
     feed.entries.filter(state=FeedEntry.State.NEW).update(state=FeedEntry.State.DUE)
     return report
+
+
+def _with_progress(
+    listing: Iterable[Listed], note_progress: Callable[[], None]
+) -> Iterator[Listed]:
+    """A source that is slow may take longer for a batch than the feed is held."""
+    for each in listing:
+        note_progress()
+        yield each
+    note_progress()  # only who still holds the feed may say what is missing
 
 
 def _note(comparison: Comparison, batch: Iterable[Compared]) -> None:
@@ -264,7 +273,7 @@ def preview_listing(
     }
     unchanged = 0
     added: list[Listed] = []
-    for batch in comparison.iter_batches(reader):
+    for batch in comparison.iter_batches(iter(reader.list())):
         comparison.seen.extend(each.entry.pk for each in batch if each.entry is not None)
         for each in batch:
             if each.verdict == Verdict.ADDED:
@@ -307,10 +316,11 @@ def _find_renamed(
     same_size = {pk: sha256 for pk, (_, size, sha256) in gone.items() if size == listed.byte_count}
     if not same_size or listed.byte_count is None:
         return None
-    fetched = reader.fetch(listed.id, "")
-    if fetched is None:
-        return None
-    digest = hash_chunks(fetched.chunks)
+    try:
+        fetched = reader.fetch(listed.id, "")
+        digest = hash_chunks(fetched.chunks) if fetched is not None else ""
+    except StrataError:
+        return None  # a run would say why, and go on
     return next((pk for pk, sha256 in same_size.items() if sha256 == digest), None)
 
 

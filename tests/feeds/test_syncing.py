@@ -9,10 +9,11 @@ from core.exceptions import TooLarge
 from documents.models import Artifact
 from documents.reading import parse_artifact
 from documents.services import TextContent, add_artifact, remove_artifact, set_hold, update_artifact
-from feeds import fetching, services
+from feeds import fetching, listing, services
 from feeds.exceptions import EntryGone, NothingToConfirm, SourcePaused, SourceUnavailable
 from feeds.models import Feed, FeedEntry
 from feeds.protocol import Fetched, Listed
+from indexing.spec import FieldSpec
 from tests.clients import client_with_key
 from tests.factories import PARAGRAPHS, sync
 from tests.feeds.conftest import declare, make_feed, read_contents, run, states
@@ -354,6 +355,21 @@ class TestAttributes:
         }
         assert Artifact.objects.get(file_name="b.txt").metadata == {}
 
+    @pytest.mark.parametrize(
+        ("field", "written", "stored"),
+        [
+            ({"type": "integer"}, "2024", 2024),
+            ({"type": "integer", "many": True}, "2024", [2024]),
+            ({"type": "float"}, "0.5", 0.5),
+            ({"type": "float"}, "nan", "nan"),
+            ({"type": "bool"}, "True", True),
+            ({"type": "bool"}, "maybe", "maybe"),
+            ({"type": "keyword"}, "acme", "acme"),
+        ],
+    )
+    def test_are_converted_to_what_their_field_holds(self, field, written, stored):
+        assert fetching._convert(written, FieldSpec(**field)) == stored
+
     def test_keep_what_a_person_added(self, script):
         script.documents = {"acme/a.txt": b"A"}
         feed = run(make_feed(path_fields="{client}/*"))
@@ -441,6 +457,9 @@ class TestPeople:
         assert found["renamed"] == {"count": 1, "bytes": 7, "paths": ["two.txt"]}
         assert found["removed"] == {"count": 1, "bytes": 7, "paths": ["3.txt"]}
         assert found["unchanged"]["count"] == 7
+
+        script.fetch_errors["two.txt"] = EntryGone()
+        assert services.preview(notes)["renamed"]["count"] == 0
         assert list(notes.entries.values()) == before
 
 
@@ -465,6 +484,49 @@ class TestWorkers:
 
         assert read_contents() == {}
         assert states(feed) == {"a.txt": "due"}
+
+    def test_that_hang_lose_the_source_before_they_say_what_is_missing(
+        self, notes, script, monkeypatch
+    ):
+        monkeypatch.setattr(fetching, "RENEWAL_SECONDS", 0.0)
+        monkeypatch.setattr(listing, "BATCH_SIZE", 9)
+
+        def hang(listed):
+            yield from list(listed)[:-1]
+            Feed.objects.update(lease_token=None)  # another worker has it when this one goes on
+
+        script.lie = hang
+        run(notes)
+
+        assert set(states(notes).values()) == {"current"}
+
+    def test_keep_a_source_that_lists_slowly(self, script, monkeypatch):
+        monkeypatch.setattr(fetching, "RENEWAL_SECONDS", 0.0)
+        script.documents = {f"{number}.txt": b"%d" % number for number in range(3)}
+        held = []
+
+        def list_slowly(listed):
+            for each in listed:
+                Feed.objects.update(leased_until=timezone.now())
+                yield each
+                held.append(not Feed.objects.free().exists())
+
+        script.lie = list_slowly
+        run(make_feed())
+
+        assert held == [True] * 3
+
+    def test_that_died_at_each_attempt_give_the_document_up(self, script, settings):
+        script.documents = {"a.txt": b"A", "b.txt": b"B"}
+        script.fetch_errors["a.txt"] = KeyboardInterrupt()
+        feed = make_feed()
+
+        for _ in range(settings.STRATA_MAX_ATTEMPTS):
+            with pytest.raises(KeyboardInterrupt):
+                run(feed)
+        run(feed)
+
+        assert states(feed) == {"a.txt": "failed", "b.txt": "current"}
 
     def test_that_died_are_followed_by_others(self, script):
         script.documents = {f"{number}.txt": b"%d" % number for number in range(5)}
