@@ -62,11 +62,14 @@ def read_arguments(
 
 
 def require_no_misspelt(ignored: list[str], schema: Schema) -> None:
-    """Refuse arguments whose names resemble one of the tool: a call that writes might otherwise do
-    more than was meant, such as show a document to everyone."""
+    """Refuse arguments whose names resemble one of the tool, or have it as a word: a call that
+    writes might otherwise do more than was meant, such as show a document to everyone."""
     properties = schema.get("properties", {})
     for name in ignored:
-        if similar := get_close_matches(_to_snake_case(name), properties, 1, cutoff=0.75):
+        written = _to_snake_case(name)
+        words = {word.rstrip("s") for word in written.split("_")}
+        similar = get_close_matches(written, properties, 1, cutoff=0.75)
+        if similar := similar or [each for each in properties if each.rstrip("s") in words]:
             raise InvalidInput(
                 f"There is no argument {name!r}. Did you mean {similar[0]}? Nothing was changed.",
                 field=name,
@@ -158,7 +161,8 @@ def _read_list(value: Any, schema: Schema, field: str, ignored: list[str]) -> An
         _read_value(each, items, f"{field}.{position}", ignored) if items else each
         for position, each in enumerate(value)
     ]
-    return [each for each in read if each is not LEFT_OUT]
+    # [""] says as little as []: for groups, an empty list would show a document to everyone.
+    return [each for each in read if each is not LEFT_OUT] or LEFT_OUT
 
 
 def _read_object(value: Mapping[str, Any], schema: Schema, field: str, ignored: list[str]) -> Any:

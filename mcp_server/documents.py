@@ -53,8 +53,8 @@ async def open_document(
     api: httpx.AsyncClient, arguments: Mapping[str, Any], report: Any
 ) -> dict[str, Any]:
     """The document and its text from a page on, as much as one answer holds."""
-    first = _read_position(arguments.get("page", 1), "page", least=1)
-    start = _read_position(arguments.get("start", 0), "start", least=0)
+    first = read_position(arguments.get("page", 1), "page", least=1)
+    start = read_position(arguments.get("start", 0), "start", least=0)
     named = _name_document(arguments)
     artifact = await get_operation("read_artifact").send(api, named)
     facts = {name: artifact[name] for name in SHOWN_FACTS}
@@ -166,7 +166,7 @@ def _name_document(arguments: Mapping[str, Any]) -> dict[str, str]:
         raise InvalidInput("document_id must be a UUID.", field="document_id") from None
 
 
-def _read_position(value: Any, name: str, *, least: int) -> int:
+def read_position(value: Any, name: str, *, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise InvalidInput(f"{name} must be a whole number from {least} on.", field=name)
     return value

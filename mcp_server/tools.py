@@ -104,8 +104,8 @@ async def search(
     if "explain" in known:
         parameters.setdefault("explain", True)
     skipped = 0
-    if "offset" not in known and _is_count(offset := parameters.pop("offset", 0)):
-        skipped = offset
+    if "offset" not in known:
+        skipped = documents.read_position(parameters.pop("offset", 0), "offset", least=0)
         if _is_count(limit := parameters.get("limit")):
             most = known["limit"].get("maximum", limit + skipped)
             parameters["limit"] = min(limit + skipped, max(most, limit))
@@ -139,9 +139,8 @@ def _render_search(answer: Mapping[str, Any], arguments: Arguments) -> str:
 async def list_indexes(
     api: httpx.AsyncClient, arguments: Arguments, report: ReportProgress
 ) -> dict[str, Any]:
-    answer = await get_operation("v1_indexes_list").send(api, {})
-    offset = arguments.get("offset", 0)
-    return skip_items(answer, offset) if _is_count(offset) else answer
+    offset = documents.read_position(arguments.get("offset", 0), "offset", least=0)
+    return skip_items(await get_operation("v1_indexes_list").send(api, {}), offset)
 
 
 async def call_declared_tool(
@@ -159,7 +158,11 @@ async def call_index_tool(
     if name is None:
         return {"results": [_describe_briefly(each) for each in listed["results"]]}
     schemas = {each["name"]: each["parameters"] for each in listed["results"]}
-    given, _ = read_arguments(schemas.get(name, {}), arguments.get("arguments", {}), {})
+    if not isinstance(name, str):
+        raise InvalidInput("tool must be a name.", field="tool", allowed=schemas)
+    if not isinstance(sent := arguments.get("arguments", {}), Mapping):
+        raise InvalidInput("arguments must be a JSON object.", field="arguments")
+    given, _ = read_arguments(schemas.get(name, {}), sent, {})
     return await get_operation("call_tool").send_to(api, {"index": index, "name": name}, given)
 
 

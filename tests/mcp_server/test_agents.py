@@ -60,6 +60,24 @@ class TestCalls:
         assert "structuredContent" not in answer
 
     @pytest.mark.parametrize(
+        ("tool", "given", "said"),
+        [
+            ("call_index_tool", {"tool": ["a", "b"]}, "tool must be a name"),
+            ("call_index_tool", {"tool": "x", "arguments": "abc"}, "arguments must be a JSON obj"),
+            ("call_index_tool", {"tool": "x", "arguments": [1, 2]}, "arguments must be a JSON obj"),
+            ("list_indexes", {"offset": "many"}, "offset must be a whole number"),
+            ("search", {"query": "x", "kind": "subgraph", "offset": "x"}, "offset must be"),
+        ],
+    )
+    def test_whose_arguments_rest_does_not_see_are_refused(
+        self, client, document, tool, given, said
+    ):
+        answer = call_tool(client, tool, **({"index": "notes"} | given))
+
+        assert answer["isError"]
+        assert said in answer["content"][0]["text"]
+
+    @pytest.mark.parametrize(
         ("given", "said"),
         [
             ({"limit": "many"}, 'field limit: A valid integer is required. Example: {"limit": '),

@@ -77,6 +77,11 @@ def test_are_read_as_they_are_meant(name, written, meant):
     assert read(**{name: written}) == ({name: meant}, [])
 
 
+@pytest.mark.parametrize("nothing", [[""], [None], '[""]', [[]]])
+def test_lists_of_nothing_are_left_out_so_that_a_document_keeps_its_groups(nothing):
+    assert read(must=nothing) == ({}, [])
+
+
 @pytest.mark.parametrize("nothing", [None, "", " ", "null", "None", "undefined", [], {}])
 @pytest.mark.parametrize(
     "name", ["filter", "limit", "min_score", "explain", "mode", "index", "must", "source_id"]
@@ -129,8 +134,11 @@ def test_that_do_not_exist_are_named():
 def test_that_resemble_others_are_refused_where_something_is_written():
     require_no_misspelt(["reasoning", "_meta"], SCHEMA)
 
-    with pytest.raises(InvalidInput, match="Did you mean filter"):
-        require_no_misspelt(["filters"], SCHEMA)
+    for name in ("filters", "allowed_filters", "filterBy"):
+        with pytest.raises(InvalidInput, match="Did you mean filter"):
+            require_no_misspelt([name], SCHEMA)
+    with pytest.raises(InvalidInput, match="Did you mean items"):
+        require_no_misspelt(["visible_item"], SCHEMA)
 
 
 @pytest.mark.parametrize("deep", ["[" * 100_000, "{" * 30_000 + "1", "[" * 900 + "]" * 900])
