@@ -1,8 +1,9 @@
 """Files of a folder, which the workers of the queue ``sources`` can read.
 
-Hidden files and folders are left out, as is the data folder of Strata. A symbolic link to a file inside the folder is that file;
-one to a folder, or out of the folder, is not followed. The version of a file is its size and the
-time of its last change; its hash decides whether the content is another one.
+Hidden files and folders are left out, as is the data folder of Strata. A symbolic link to a file
+inside the folder is that file; one to a folder, or out of the folder, is not followed. The version
+of a file is its size and the time of its last change; its hash decides whether the content is
+another one.
 """
 
 import os

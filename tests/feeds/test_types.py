@@ -185,7 +185,7 @@ class TestFolder:
         with world.source.open() as reader:
             listing = reader.list()
             next(listing)
-            names = os.listdir(Path(world.source.path) / "notes")
+            names = [each.name for each in os.scandir(Path(world.source.path) / "notes")]
             world.delete(f"notes/{names[1]}")
 
             assert {each.id for each in listing} == {f"notes/{name}" for name in names[2:]}
