@@ -106,7 +106,8 @@ async def search(
     skipped = 0
     if "offset" not in known:
         skipped = documents.read_position(parameters.pop("offset", 0), "offset", least=0)
-        if _is_count(limit := parameters.get("limit")):
+        limit: Any = parameters.get("limit")
+        if _is_count(limit):
             most = known["limit"].get("maximum", limit + skipped)
             parameters["limit"] = min(limit + skipped, max(most, limit))
     ignored = [name for name in parameters if name not in known and name != query_parameter]
