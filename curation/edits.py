@@ -21,6 +21,7 @@ from core.exceptions import StrataError
 from core.leases import FRESH, Claim
 from curation.changes import (
     Change,
+    Values,
     compute_restored,
     find_changed_since,
     find_differences,
@@ -233,7 +234,7 @@ def _remove(row: EditedDocument, grant: Grant) -> None:
 
 def _apply(row: EditedDocument, change: Change, grant: Grant) -> None:
     artifact = Artifact.objects.select_for_update().require(row.artifact_id, grant)
-    parts = list(artifact.parts.all()) if artifact.part_of_id is None else []
+    parts = list(artifact.parts.select_for_update()) if artifact.part_of_id is None else []
     former = {each.pk: read_values(each) for each in [artifact, *parts]}
     if wanted := change.compute(artifact, grant):
         changed = update_artifact(artifact.pk, **wanted, grant=grant)
@@ -286,15 +287,21 @@ def _restore(family: Sequence[EditedDocument], grant: Grant) -> None:
     The rights of who edited it do not count: some would not suffice to give it the groups that it
     had, such as none. They have to see the documents, and what someone has changed since stays.
     """
-    restored = []
+    restored: dict[UUID, Values] = {}
     for row in family:
         artifact = Artifact.objects.select_for_update().require(row.artifact_id, grant)
         if name := find_changed_since(row, now := read_values(artifact)):
             raise NotUndoable(f"Somebody has changed its {name} since.", field=name)
+        values = restored.setdefault(artifact.pk, {})
+        values |= compute_restored(row, now)
         if artifact.part_of_id is None:
             require_all_visible(artifact.parts, grant, HiddenParts)
-        restored.append((row, compute_restored(row, now)))
-    for row, values in restored:
-        update_artifact(row.artifact_id, **values, grant=EVERYTHING)
+            # It is written first, and gives all of its files its values: also those to which the
+            # edit did nothing, such as one that had the groups before.
+            for part in artifact.parts.select_for_update():
+                restored[part.pk] = {"metadata": part.metadata, "groups": part.groups}
+    for artifact_id, values in restored.items():
+        update_artifact(artifact_id, **values, grant=EVERYTHING)
+    for row in family:
         row.state = State.UNDONE
         row.save(update_fields=["state"])

@@ -303,6 +303,17 @@ class TestUndo:
         assert [read(mail), read(plan)] == before
         assert undone["undone"] == 2
 
+    @pytest.mark.parametrize("client_before", ["Orrin", "Skerry"])
+    def test_leaves_a_file_of_an_e_mail_the_groups_it_had_before(self, client, client_before):
+        mail, plan = add_zip()
+        update_artifact(plan.pk, metadata={"client": client_before}, groups=["partners"])
+        before = [read(mail), read(plan)]
+
+        edited = edit(client, ids=[str(mail.pk)], set={"client": "Orrin"}, groups=["partners"])
+        undo(client, edited)
+
+        assert [read(mail), read(plan)] == before
+
     def test_stops_an_edit_that_is_not_done(self, client, monkeypatch):
         monkeypatch.setattr(edits, "BATCH", 1)
         documents = [add("lease"), add("deed")]
