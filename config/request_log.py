@@ -52,7 +52,7 @@ def _log(request: HttpRequest, status: int, seconds: float) -> None:
     method, route = describe_route(request)
     kwargs = request.resolver_match.kwargs
     # Authentication has set it there. Elsewhere it would be read from the database only now.
-    user = request.user if route.startswith("/api/v1/") else None
+    user = request.user if route.startswith(("/api/v1/", "/v1/")) else None
     facts = {
         "method": method,
         "route": route,

@@ -10,7 +10,6 @@ from access.grants import Grant
 from core.exceptions import InvalidInput, StrataError
 from curation.changes import Change, Values, find_differences, read_values
 from documents.exceptions import DocumentHeld, HiddenParts, UnknownArtifact
-from documents.groups import choose_changed_groups
 from documents.index_catalog import get_catalog
 from documents.models import Artifact
 from documents.services import find_artifacts
@@ -121,8 +120,6 @@ def _preview(artifact: Artifact, change: Change, grant: Grant) -> tuple[Values, 
     for each in (before, after):
         if "groups" in each:
             each["groups"] = [group for group in each["groups"] if grant.shows_group(group)]
-    if "groups" in after:
-        choose_changed_groups(grant, artifact.groups, after["groups"])
     return before, after
 
 

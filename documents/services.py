@@ -17,7 +17,8 @@ from typing import Any, cast
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Now
+from django.db.models.functions import Left, Now
+from django.db.models.lookups import Exact
 
 from access.grants import EVERYTHING, Grant
 from core.exceptions import InvalidInput
@@ -134,7 +135,9 @@ def find_artifacts(index: str, grant: Grant, wanted: Mapping[str, Any]) -> Artif
     rows = Artifact.objects.visible_to(grant).filter(index=index)
     rows = rows.named_like(wanted.get("words", ""))
     if folder := wanted.get("folder"):
-        rows = rows.filter(Q(external_id__startswith=folder) | Q(file_name__startswith=folder))
+        # Not ``startswith``, which ignores case in SQLite.
+        external_id, file_name = (Left(name, len(folder)) for name in ("external_id", "file_name"))
+        rows = rows.filter(Q(Exact(external_id, folder)) | Q(Exact(file_name, folder)))
     rows = get_catalog().with_status(rows, index)
     names = ("status", "external_id", "media_type", "part_of")
     rows = cast(ArtifactQuerySet, narrow(rows, wanted, *names, title="title__icontains"))

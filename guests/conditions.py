@@ -1,6 +1,6 @@
 """Filters of OpenAI and conditions of Dify as filters of the API (``retrieval.filters``)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field
@@ -135,9 +135,13 @@ def _read_condition(condition: Condition, spec: IndexSpec | None, path: str) -> 
 
 
 def _read_value(value: Any, type: str) -> Any:
+    if isinstance(value, list):
+        return [_read_single(each, type) for each in value]  # the search refuses lists in it
+    return _read_single(value, type)
+
+
+def _read_single(value: Any, type: str) -> Any:
     """Dify writes numbers as text, too."""
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_read_value(each, type) for each in value]
     if isinstance(value, str) and type in {"integer", "float"}:
         try:
             return int(value) if type == "integer" else float(value)

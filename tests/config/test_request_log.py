@@ -65,6 +65,12 @@ class TestRequestLog:
         assert line["request_id"] == answer["X-Request-ID"] == "from-a-proxy"
         assert line["time"].startswith("20")
 
+    def test_says_which_key_asked_at_the_addresses_of_guests(self, client, key, lines):
+        client.get("/v1/vector_stores")
+
+        [line] = lines()
+        assert (line["route"], line["key_id"]) == ("/v1/vector_stores", key[0].pk)
+
     def test_holds_no_query_no_text_and_no_key(self, client, key, build, lines):
         sync(build, give("The zanzibarine heron waits."))
 

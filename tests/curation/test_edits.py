@@ -142,6 +142,7 @@ class TestSelection:
         ("match", "found"),
         [
             ({"folder": "orrin/2024/"}, {"orrin/2024/lease.pdf"}),
+            ({"folder": "Orrin/"}, set()),
             ({"words": "LEASE orrin"}, {"orrin/2024/lease.pdf"}),
             ({"words": "2023.pdf"}, {"orrin/deed_2023.pdf"}),
             ({"words": "deed_2"}, {"orrin/deed_2023.pdf"}),
@@ -240,6 +241,14 @@ class TestEdit:
         answer = ask(client, f"{EDITS}preview", 200, match={}, remove_groups=["partners"])
 
         assert answer["refusals"][0]["error"]["field"] == "remove_groups"
+
+    def test_keeps_the_metadata_of_a_document_within_its_limit(self, client):
+        lease = add("lease", metadata={"notes": "x" * 90_000})
+
+        done = edit(client, match={}, set={"more": "y" * 20_000})
+
+        assert done["changed"] == 0
+        assert read(lease)[1].keys() == {"notes"}
 
     def test_leaves_what_is_gone_by_then(self, client):
         lease = add("lease")

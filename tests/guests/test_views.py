@@ -179,3 +179,14 @@ class TestKnowledge:
 
         assert (response.status_code, response.json()["error_code"]) == (400, 400)
         assert response.json()["error_msg"].startswith("retrieval_setting.top_k: ")
+
+    def test_refuses_a_value_of_lists_in_lists(self, client):
+        deep = f'{"[" * 700}1{"]" * 700}'
+        body = f"""{{"knowledge_id": "minutes", "query": "Boats", "retrieval_setting": {{}},
+            "metadata_condition": {{"conditions": [
+                {{"name": "year", "comparison_operator": "in", "value": {deep}}}]}}}}"""
+
+        response = client.post("/v1/retrieval", body, content_type="application/json")
+
+        assert response.status_code == 400
+        assert "a whole number, not a list" in response.json()["error_msg"]

@@ -127,7 +127,10 @@ async function showPreview() {
   problem.textContent = gap;
   problem.hidden = !gap;
   if (gap) return;
-  preview = await send("POST", `indexes/${encodeURIComponent(opened.index)}/edits/preview`, { ...opened.selection, ...change });
+  const asked = opened;
+  const answer = await send("POST", `indexes/${encodeURIComponent(asked.index)}/edits/preview`, { ...asked.selection, ...change });
+  if (asked !== opened || JSON.stringify(change) !== JSON.stringify(readChange())) return; // the form was changed meanwhile
+  preview = answer;
   const { changed, unchanged, refused, sample, refusals } = preview;
   const verb = change.delete ? ["is deleted", "are deleted"] : ["changes", "change"];
   const parts = [
@@ -184,10 +187,13 @@ $("edit-cancel").addEventListener("click", () => dialog.close());
 onSubmit(form, async () => {
   if (preview === null) return showPreview();
   const body = { ...opened.selection, ...readChange(), expected: preview.changed };
-  const edit = await send("POST", `indexes/${encodeURIComponent(opened.index)}/edits/`, body).catch((error) => {
-    if (error.code === "selection_changed") forgetPreview();
-    throw error;
-  });
+  $("edit-apply").disabled = true; // a second press would begin a second edit
+  const edit = await send("POST", `indexes/${encodeURIComponent(opened.index)}/edits/`, body)
+    .finally(() => ($("edit-apply").disabled = false))
+    .catch((error) => {
+      if (error.code === "selection_changed") forgetPreview();
+      throw error;
+    });
   dialog.close();
   document.dispatchEvent(new CustomEvent("edit-begun"));
   await follow(edit);
