@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ValidationError
+from pydantic_core import PydanticCustomError
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
@@ -45,7 +46,7 @@ def make_openai_error(
 
 def _require_storable(text: str) -> str:
     if not is_storable(text):
-        raise ValueError("It has characters that no name has")
+        raise PydanticCustomError("name", "It has characters that no name has")
     return text
 
 

@@ -15,6 +15,7 @@ from guests.passages import FoundPassage, find_passages
 from indexing.progress import get_index_progress
 from retrieval.search.multi_query import MAX_QUERIES
 
+STORE_PARAMS: Final = {"index": "vector_store_id"}
 NOT_REWRITTEN: Final = (
     "rewrite_query was ignored: a query is searched by its meaning and its words as it is written."
 )
@@ -54,6 +55,8 @@ class VectorStoreListView(OpenAiView):
 
 
 class VectorStoreView(OpenAiView):
+    params = STORE_PARAMS
+
     def get(self, request: Request, index: str) -> Response:
         found = get_index_progress(index, get_grant(request))
         if not found:
@@ -83,7 +86,7 @@ def _render_store(index: strata_types.Index) -> dict[str, Any]:
 
 
 class VectorStoreSearchView(OpenAiView):
-    params = {"filter": "filters", "index": "vector_store_id", "limit": "max_num_results"}
+    params = {**STORE_PARAMS, "filter": "filters", "limit": "max_num_results"}
 
     def post(self, request: Request, index: str) -> Response:
         asked = read_body(SearchBody, request.data)

@@ -160,6 +160,26 @@ def test_nothing_is_deleted_before_it_is_named(page: "Page", service: Service):
     assert page.locator("#progress-actions >> text=Undo").count() == 0
 
 
+def test_a_preview_of_what_is_no_longer_asked_for_is_not_shown(page: "Page", service: Service):
+    added = service.add("plain", title="Minutes", text="The minutes of the board.")
+    page.goto(f"/documents/{added}/#key={KEY}")
+    page.locator("#edit-bar:not([hidden])").wait_for()
+    page.click("#edit-document")
+    page.get_by_label("Another field", exact=True).fill("client")
+    page.get_by_label("Value of the other field").fill("Orrin")
+    held: list[Any] = []
+    page.route("**/edits/preview", lambda route: held.append(route))
+    with page.expect_request("**/edits/preview"):
+        page.click("#edit-apply")
+    page.get_by_label("Value of the other field").fill("Voss")
+    with page.expect_response("**/edits/preview"):
+        held[0].continue_()
+    page.wait_for_load_state("networkidle")
+
+    assert page.locator("#edit-preview").is_hidden()
+    assert page.inner_text("#edit-apply") == "Show what changes"
+
+
 def test_who_may_only_search_is_offered_no_change(page: "Page", service: Service):
     reader = make_key(service, "reader", "search")
     page.goto(f"/documents/?index=plain#key={reader}")

@@ -37,7 +37,9 @@ class TestVectorStores:
             "minutes", "minutes", False,
         )  # fmt: skip
         assert narrow.get("/v1/vector_stores/minutes").json() == store
-        assert narrow.get("/v1/vector_stores/digest").status_code == 404
+        missing = narrow.get("/v1/vector_stores/digest")
+        assert missing.status_code == 404
+        assert missing.json()["error"]["param"] == "vector_store_id"
 
     def test_without_an_index_are_none(self, client):
         none = client_with_key(indexes=["other"]).get("/v1/vector_stores").json()
