@@ -96,7 +96,7 @@ class TestABody:
         assert caught.value.field == field
 
     def test_with_a_name_that_cannot_be_stored_is_refused(self):
-        with pytest.raises(InvalidInput, match="^model: It has characters that no name has.$"):
+        with pytest.raises(InvalidInput, match="model: It has characters that no name has"):
             read_body(ChatBody, self.GIVEN | {"model": "a\0"})
 
     def test_that_is_no_object_is_refused(self):
