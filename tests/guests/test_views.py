@@ -183,7 +183,7 @@ class TestKnowledge:
         assert response.json()["error_msg"].startswith("retrieval_setting.top_k: ")
 
     def test_refuses_a_value_of_lists_in_lists(self, client):
-        deep = f'{"[" * 700}1{"]" * 700}'
+        deep = f"{'[' * 700}1{']' * 700}"
         body = f"""{{"knowledge_id": "minutes", "query": "Boats", "retrieval_setting": {{}},
             "metadata_condition": {{"conditions": [
                 {{"name": "year", "comparison_operator": "in", "value": {deep}}}]}}}}"""
