@@ -4,17 +4,14 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from rest_framework.serializers import ValidationError
-
 from access.grants import Grant
 from core.exceptions import InvalidInput
-from core.serializers import to_invalid_input
 from core.text import clean_name
 from curation.models import EditedDocument
 from documents.exceptions import DocumentHeld
 from documents.groups import choose_changed_groups
 from documents.models import Artifact
-from documents.serializers import MetadataField
+from documents.serializers import check_metadata
 
 Values = dict[str, Any]  # of ``title``, ``metadata`` and ``groups``
 
@@ -56,7 +53,7 @@ class Change:
                 name: each for name, each in artifact.metadata.items() if name not in self.unset
             }
             wanted["metadata"] = kept | self.fields
-            _require_storable(wanted["metadata"])
+            check_metadata(wanted["metadata"], "set")
         groups = self._compute_groups(artifact, grant)
         if groups is not None:
             all_groups = choose_changed_groups(grant, artifact.groups, groups)
@@ -82,14 +79,6 @@ class Change:
                 fix="Add a group, or give groups as an empty list if all may see it.",
             )
         return sorted(groups)
-
-
-def _require_storable(metadata: Values) -> None:
-    """Check that the fields, those that were there included, are not too large together."""
-    try:
-        MetadataField().run_validation(metadata)
-    except ValidationError as error:
-        raise to_invalid_input({"set": error.detail}) from None
 
 
 def read_values(artifact: Artifact) -> Values:

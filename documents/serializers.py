@@ -21,6 +21,7 @@ from core.serializers import (
     StrictSerializer,
     StringField,
     TitleField,
+    to_invalid_input,
 )
 from core.text import clean_text, hash_text
 from documents.groups import MAX_GROUPS
@@ -132,6 +133,15 @@ class MetadataField(serializers.Field):
 
         cleaned: dict[str, Any] = clean(data, MAX_METADATA_DEPTH)
         return cleaned
+
+
+def check_metadata(metadata: dict[str, Any], field: str) -> None:
+    """Check fields that were given one by one as ``MetadataField`` checks all of them. Raises
+    ``InvalidInput``, which names ``field``."""
+    try:
+        MetadataField().run_validation(metadata)
+    except serializers.ValidationError as error:
+        raise to_invalid_input({field: error.detail}) from None
 
 
 @extend_schema_field({"type": "string", "description": "A JSON object, as text."})
