@@ -56,6 +56,12 @@ def sync_feeds() -> None:
         for source in declared:
             feed = known.get(source) or Feed.objects.get_or_create(index=name, name=source)[0]
             _follow_period(feed, declared[source])
+        if index.search_settings is not None:  # such as groups, which are not to wait for a period
+            feeds.filter(
+                is_declared=True,
+                next_listing_at__gt=Now(),
+                listed_at__lt=index.search_settings.created_at,
+            ).update(next_listing_at=Now())
 
 
 def _follow_period(feed: Feed, stored: dict[str, Any]) -> None:
@@ -232,12 +238,24 @@ def resume(feed: Feed) -> None:
     Feed.objects.filter(pk=feed.pk).update(state=Feed.State.ACTIVE, waits_until=None)
 
 
-def confirm_removals(feed: Feed) -> int:
+def confirm_removals(feed: Feed, count: int | None = None) -> int:
     """Have the documents that wait for a person removed, unless the source has them at its next
-    listing, which is begun at once. Returns how many these are. Raises ``NothingToConfirm``."""
+    listing, which is begun at once. Returns how many these are.
+
+    Raises:
+        NothingToConfirm: none wait, or not as many as ``count``, which the person was shown: a disk
+            may have been unmounted since.
+    """
     with transaction.atomic():
-        if not feed.waiting_removals:
+        waiting = Feed.objects.select_for_update().get(pk=feed.pk).waiting_removals
+        if not waiting:
             raise NothingToConfirm
+        if count is not None and count != waiting:
+            raise NothingToConfirm(
+                f"Now {waiting} documents wait for a decision, not {count}.",
+                field="count",
+                fix="Look again which are missing.",
+            )
         missing = feed.entries.filter(state=FeedEntry.State.MISSING)
         count = missing.update(is_removal_confirmed=True)
         Feed.objects.filter(pk=feed.pk).update(next_listing_at=Now(), waits_until=None)

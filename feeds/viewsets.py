@@ -17,7 +17,7 @@ from core.enqueueing import enqueue_on_commit
 from core.exceptions import StrataError
 from core.openapi import operation
 from core.paging import narrow, paginate
-from core.serializers import PagingSerializer
+from core.serializers import PagingSerializer, StrictSerializer
 from documents.index_catalog import require_index
 from feeds import services, tasks
 from feeds.models import Feed, FeedEntry
@@ -26,6 +26,12 @@ from feeds.protocol import SourceSettings, format_period
 
 class EntryFilterSerializer(PagingSerializer):
     state = serializers.ChoiceField(FeedEntry.State.values, required=False)
+
+
+class ConfirmationSerializer(StrictSerializer):
+    count = serializers.IntegerField(
+        required=False, min_value=1, help_text="Confirm only if that many wait."
+    )
 
 
 @extend_schema(tags=["Sources"])
@@ -88,14 +94,20 @@ class DocumentSourceViewSet(NeedsAllDocuments, viewsets.ViewSet):
         services.resume(feed)
         return _wake(feed)
 
-    @operation("confirm_removals", strata_types.ConfirmedRemovals, errors=[409])
+    @operation(
+        "confirm_removals",
+        strata_types.ConfirmedRemovals,
+        query=ConfirmationSerializer,
+        errors=[409],
+    )
     def confirm(self, request: Request, index: str, name: str) -> Response:
         """Confirm that the many documents that a source lacks are gone.
 
         They are removed after one more listing, which is begun now, unless it has them.
         """
         feed = _require(index, name)
-        count = services.confirm_removals(feed)
+        given = ConfirmationSerializer.read(request.query_params)
+        count = services.confirm_removals(feed, given.get("count"))
         _wake(feed)
         return Response({"confirmed": count})
 

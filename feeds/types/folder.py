@@ -165,7 +165,7 @@ def _read(path: Path) -> Iterator[bytes]:
     except OSError as error:
         raise _make_unreadable(error) from None
     if (before.st_size, before.st_mtime_ns) != (after.st_size, after.st_mtime_ns):
-        raise SourceUnavailable("The file was changed while it was read.")
+        raise EntryRefused("The file was changed while it was read.", fix="It is tried again.")
 
 
 def _make_unreadable(error: OSError) -> EntryRefused:

@@ -391,6 +391,18 @@ class TestAttributes:
         assert not Artifact.objects.filter(file_name="c.txt").exists()
         assert "No pattern under groups" in feed.entries.get(path="else/c.txt").last_error
 
+    def test_follow_the_spec_at_once(self, script):
+        script.documents = {"a.txt": b"A"}
+        feed = run(make_feed(every="1d"))
+        services.sync_feeds()
+        assert not services.work_on_feed(feed.pk)
+
+        make_feed(every="1d", groups=["hr"])
+        while services.work_on_feed(feed.pk):
+            pass
+
+        assert Artifact.objects.get().groups == ["hr"]
+
     def test_follow_the_groups_of_the_source_without_fetching(self, notes, script):
         script.groups["3.txt"], script.fetched = ["hr"], []
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from core.text import is_storable
-from feeds.exceptions import EntryGone, ListingRefused, SourceUnavailable
+from feeds.exceptions import EntryGone, EntryRefused, ListingRefused, SourceUnavailable
 from feeds.protocol import SourceSettings
 from feeds.types import BUILT_IN, get_type, list_types
 
@@ -175,7 +175,7 @@ class TestFolder:
             next(chunks)
             world.write("a.txt", b"Other.")
 
-            with pytest.raises(SourceUnavailable, match="changed while it was read"):
+            with pytest.raises(EntryRefused, match="changed while it was read"):
                 list(chunks)
 
     def test_lists_the_others_if_one_is_deleted_meanwhile(self, tmp_path):

@@ -110,7 +110,9 @@ class TestDeciding:
         source = client.get(f"{LIST}notes/").json()
         assert (source["health"], source["waiting_removals"]) == ("waiting", 8)
 
-        assert client.post(f"{LIST}notes/confirm/").json() == {"confirmed": 8}
+        changed = client.post(f"{LIST}notes/confirm/?count=3").json()
+        assert changed["detail"] == "Now 8 documents wait for a decision, not 3."
+        assert client.post(f"{LIST}notes/confirm/?count=8").json() == {"confirmed": 8}
         run(notes)
 
         assert Artifact.objects.count() == 0
@@ -141,6 +143,7 @@ class TestCommand:
 
         printed = capsys.readouterr().out
         assert "waiting" in printed
+        assert "strata sources confirm notes --index plain" in printed
         assert "due new.txt: OSError: Broken." in printed
         assert "removed: 8 documents, 8 bytes" in printed
         assert "8 documents are removed unless the next listing has them." in printed

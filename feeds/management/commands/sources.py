@@ -51,7 +51,7 @@ class Command(ApiCommand):
                 f"{answer['confirmed']} documents are removed unless the next listing has them."
             )
         else:
-            self._print_source(answer)
+            self._print_source(answer, index)
             if action == "show":
                 self._print_entries(path)
 
@@ -66,7 +66,7 @@ class Command(ApiCommand):
             table.add_row(each["name"], each["type"], each["health"], listed_at, *counts)
         self.console.print(table)
 
-    def _print_source(self, source: dict[str, Any]) -> None:
+    def _print_source(self, source: dict[str, Any], index: str) -> None:
         lines = [f"{source['name']}: {source['health']}"]
         if source["place"]:
             lines.append(f"{source['type']}, {source['place']}, every {source['every'] or 'run'}")
@@ -75,7 +75,7 @@ class Command(ApiCommand):
         if source["waiting_removals"]:
             lines.append(
                 f"{source['waiting_removals']} documents are missing. Confirm that they are gone "
-                f"with `strata sources confirm {source['name']}`."
+                f"with `strata sources confirm {source['name']} --index {index}`."
             )
         lines.append(f"Last listed: {source['listed_at'] or 'never'}")
         lines.append(f"Next listing: {source['next_listing_at'] or 'when somebody asks'}")

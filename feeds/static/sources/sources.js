@@ -76,7 +76,7 @@ function waitingElement({ name, waiting_removals: count }) {
     "p",
     {},
     `${countOf(count, "document")} are missing, which is more than usual. Nothing is removed until you say so. `,
-    actionElement("They are gone", () => act(name, "confirm"), { subject: name, question }),
+    actionElement("They are gone", () => act(name, "confirm", `?count=${count}`), { subject: name, question }),
   );
 }
 
@@ -94,8 +94,8 @@ function actionsElement({ name, health }) {
   );
 }
 
-async function act(name, action) {
-  await send("POST", `${pathOf(name)}${action}/`);
+async function act(name, action, query = "") {
+  await send("POST", `${pathOf(name)}${action}/${query}`);
   await show();
 }
 
