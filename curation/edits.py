@@ -111,19 +111,20 @@ def begin_undo(
     edit_id: UUID, grant: Grant, note: Callable[[Sequence[UUID]], None] = lambda ids: None
 ) -> Edit:
     """Have an edit undone: what it has changed gets its former values, and what it has not changed
-    yet stays. ``note``: told the documents, in the transaction.
+    yet stays, which is all that remains to be done for one that removes documents. ``note``: told
+    the documents, in the transaction.
 
     Raises:
-        NotUndoable: it removed documents, is being undone, or its time is over.
+        NotUndoable: it has removed all its documents, is being undone, or its time is over.
     """
     with transaction.atomic():
         require_edit(edit_id, grant)
         edit = Edit.objects.select_for_update().get(pk=edit_id)
-        if edit.undo_until is None:
+        if edit.undo_until is None and edit.state != Edit.State.WAITING:
             raise NotUndoable("Documents that were deleted cannot be brought back.")
         if edit.state in (Edit.State.UNDOING, Edit.State.UNDONE):
             raise NotUndoable("This edit is undone, or is being undone.")
-        if edit.undo_until < timezone.now():
+        if edit.undo_until and edit.undo_until < timezone.now():
             raise NotUndoable(f"An edit can be undone for {UNDO_DAYS} days.")
         edit.documents.filter(state=State.WAITING).update(state=State.UNDONE)
         for name, value in FRESH.items():

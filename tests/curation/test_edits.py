@@ -403,6 +403,19 @@ class TestDeletion:
         assert not Artifact.objects.exists()
         assert done["changed"] == 2
 
+    def test_can_be_stopped_before_it_is_done(self, client, monkeypatch):
+        monkeypatch.setattr(edits, "BATCH", 1)
+        add("lease")
+        deed = add("deed")
+        begun = ask(client, match={}, delete=True)
+        edits.work_on_next()
+
+        stopped = undo(client, begun)
+
+        assert list(Artifact.objects.all()) == [deed]
+        assert (stopped["state"], stopped["changed"], stopped["undone"]) == ("undone", 1, 1)
+        ask(client, f"/api/v1/edits/{begun['id']}/undo", 409)
+
     def test_cannot_be_undone(self, client):
         add("lease")
         done = edit(client, match={}, delete=True)

@@ -201,9 +201,9 @@ def _iter_preview(preview: dict[str, Any]) -> Iterator[str]:
 
 
 def _iter_outcome(edit: dict[str, Any]) -> Iterator[str]:
-    verb = "deleted" if edit["change"].get("delete") else "changed"
-    done = edit["changed"]
-    if edit["state"] == "undone":
+    is_removal = bool(edit["change"].get("delete"))
+    verb, done = "deleted" if is_removal else "changed", edit["changed"]
+    if edit["state"] == "undone" and not is_removal:
         verb, done = "changed back", edit["undone"]
     yield f"{done:,} of {edit['count']:,} documents {verb}."
     yield from _iter_refusals(edit["refusals"])

@@ -238,14 +238,17 @@ function describeProgress({ state, change, count, changed, refused, undone, wait
   if (state === "undoing") return `${numberFormat.format(undone)} of ${countOf(count, "document")} changed back …`;
   if (state === "failed") return `${countOf(changed, "document")} ${verb}; the others could not be: ${error}`;
   const why = refused ? ` ${numberFormat.format(refused)} stayed as they are: ${refusals.map((each) => `${each.title || each.id}: ${each.error.detail}`).slice(0, 3).join(" ")}` : "";
+  if (state === "undone" && change.delete) return `${countOf(changed, "document")} deleted, ${numberFormat.format(undone)} kept.${why}`;
   if (state === "undone") return `${countOf(undone, "document")} changed back.${why}`;
   return `${countOf(changed, "document")} ${verb}.${why}`;
 }
 
 /** The button that undoes an edit, while that is possible. */
 export function undoElements(edit) {
-  if (!edit.undo_until || new Date(edit.undo_until) < new Date() || ["undoing", "undone"].includes(edit.state)) return [];
-  const text = edit.state === "waiting" ? "Stop and undo" : "Undo";
+  const isWaiting = edit.state === "waiting";
+  const isPossible = edit.undo_until ? new Date(edit.undo_until) >= new Date() : isWaiting;
+  if (!isPossible || ["undoing", "undone"].includes(edit.state)) return [];
+  const text = isWaiting ? (edit.change.delete ? "Stop" : "Stop and undo") : "Undo";
   const undo = async () => follow(await send("POST", `edits/${edit.id}/undo`));
   return [actionElement(text, undo, { subject: `the change of ${countOf(edit.count, "document")}: ${describeChange(edit.change)}` })];
 }

@@ -42,7 +42,7 @@ async function showEdits(name) {
 }
 
 function editElement(edit) {
-  const state = { undone: " · undone", undoing: " · is undone", failed: ` · failed: ${edit.error}`, waiting: " · in work", done: "" }[edit.state];
+  const state = { undone: edit.change.delete ? " · stopped" : " · undone", undoing: " · is undone", failed: ` · failed: ${edit.error}`, waiting: " · in work", done: "" }[edit.state];
   return element(
     "li",
     {},
