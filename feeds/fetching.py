@@ -19,12 +19,13 @@ from django.db import transaction
 from django.db.models import F
 from django.db.models.functions import Now
 
+from access.grants import EVERYTHING
 from core.exceptions import StrataError
 from core.expected_errors import is_expected
 from core.leases import FRESH, WORKER_DIED, Claim, describe_error
 from core.text import clean_name
 from documents.exceptions import UnknownArtifact
-from documents.identity import find_by_external_ids
+from documents.identity import find_by_external_ids, find_existing
 from documents.models import Artifact
 from documents.originals import FileContent, save_incoming_file
 from documents.serializers import MAX_EXTERNAL_ID_CHARS
@@ -225,7 +226,11 @@ class Work:
 
     def _add(self, entry: FeedEntry, content: FileContent) -> None:
         external_id, is_known = self._choose_external_id(entry)
-        attributes = self._read_attributes(entry, {})
+        known = find_existing(
+            self.feed.index, content, {},
+            external_id=external_id, place=None, if_exists=None, grant=EVERYTHING,
+        ).artifact  # fmt: skip
+        attributes = self._read_attributes(entry, known.metadata if known is not None else {})
         artifact, outcome = add_artifact(
             self.feed.index,
             content,

@@ -255,11 +255,13 @@ class TestRemovals:
         run(make_feed("others"))
         given = Artifact.objects.get(file_name="3.txt")
         Artifact.objects.filter(pk=given.pk).update(
-            external_id=None, identity=f"file {given.sha256} .txt"
+            external_id=None, identity=f"file {given.sha256} .txt", metadata={"checked": True}
         )
         FeedEntry.objects.all().delete()
         feed = run(make_feed("notes"))
         assert feed.entries.get(path="3.txt").artifact == given
+        given.refresh_from_db()
+        assert given.metadata == {"checked": True}
         del script.documents["3.txt"]
 
         run(feed, 2)
