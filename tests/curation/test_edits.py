@@ -14,6 +14,7 @@ from curation.models import Edit, EditedDocument
 from documents.models import Artifact
 from documents.services import remove_artifact, update_artifact
 from indexing.models import Node
+from indexing.removal import remove_index
 from tests.clients import client_with_key
 from tests.factories import PARAGRAPHS, give, sync
 
@@ -380,6 +381,15 @@ class TestForgetting:
         remove_artifact(lease.pk)
 
         assert not EditedDocument.objects.exists()
+
+
+    def test_of_an_index_that_is_removed_is_immediate(self, client):
+        add("lease")
+        edit(client, match={}, set={"client": "Orrin"})
+
+        remove_index("plain")
+
+        assert not Edit.objects.exists()
 
 
 class TestDeletion:
