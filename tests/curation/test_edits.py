@@ -382,7 +382,6 @@ class TestForgetting:
 
         assert not EditedDocument.objects.exists()
 
-
     def test_of_an_index_that_is_removed_is_immediate(self, client):
         add("lease")
         edit(client, match={}, set={"client": "Orrin"})
