@@ -1,7 +1,7 @@
 """Which documents an edit is about, and what would become of each: the preview, and what is
 stored of an edit that begins."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import UUID
@@ -15,6 +15,7 @@ from documents.models import Artifact
 from documents.services import find_artifacts
 
 MAX_DOCUMENTS = 20_000  # of one edit
+READ_AT_ONCE = 500
 SHOWN = 10  # changes and refusals that a preview shows
 COLUMNS = (
     "id", "index", "title", "file_name", "external_id", "metadata", "groups", "is_held", "part_of",
@@ -62,9 +63,10 @@ def make_plan(index: str, selection: Selection, change: Change, grant: Grant) ->
         InvalidInput: more documents are selected than one edit may have.
     """
     plan = Plan()
-    rows = _select(index, selection, grant)
+    found: set[UUID] = set()
     refuse_parts = _find_refused_parts(index, change, grant)
-    for artifact in rows:
+    for artifact in _iter_selected(index, selection, grant):
+        found.add(artifact.pk)
         plan.count += 1
         try:
             before, after = _preview(artifact, change, grant)
@@ -78,29 +80,30 @@ def make_plan(index: str, selection: Selection, change: Change, grant: Grant) ->
         plan.ids.append(artifact.pk)
         if len(plan.sample) < SHOWN:
             plan.sample.append((artifact, before, after))
-    for missing in _iter_missing(selection, rows):
+    for missing in _iter_missing(selection, found):
         plan.count += 1
         _refuse(plan, missing)
     return plan
 
 
-def _select(index: str, selection: Selection, grant: Grant) -> list[Artifact]:
+def _iter_selected(index: str, selection: Selection, grant: Grant) -> Iterator[Artifact]:
+    """A ZIP or an e-mail before its files, which get what it gets. In bounded memory: each may have
+    long metadata."""
     rows = find_artifacts(index, grant, selection.match)
     if selection.ids is not None:
         rows = rows.filter(pk__in=selection.ids)
-    # A ZIP or an e-mail before its files, which get what it gets.
-    selected = list(rows.order_by("created_at", "id").only(*COLUMNS)[: MAX_DOCUMENTS + 1])
-    if len(selected) > MAX_DOCUMENTS:
+    if rows[: MAX_DOCUMENTS + 1].count() > MAX_DOCUMENTS:
         raise InvalidInput(
             f"More than {MAX_DOCUMENTS:,} documents match, which is more than one edit may have.",
             field="match",
             fix="Narrow it, for example by a folder.",
         )
-    return sorted(selected, key=lambda artifact: artifact.part_of_id is not None)
+    rows = rows.order_by("created_at", "id").only(*COLUMNS)
+    for is_whole in (True, False):
+        yield from rows.filter(part_of__isnull=is_whole).iterator(chunk_size=READ_AT_ONCE)
 
 
-def _iter_missing(selection: Selection, rows: Sequence[Artifact]) -> Iterator[Refusal]:
-    found = {artifact.pk for artifact in rows}
+def _iter_missing(selection: Selection, found: Container[UUID]) -> Iterator[Refusal]:
     for artifact_id in dict.fromkeys(selection.ids or ()):
         if artifact_id not in found:
             error = UnknownArtifact(f"There is no artifact {artifact_id}.", field="ids")
@@ -125,13 +128,13 @@ def _preview(artifact: Artifact, change: Change, grant: Grant) -> tuple[Values, 
 
 def _find_refused_parts(index: str, change: Change, grant: Grant) -> dict[UUID | None, StrataError]:
     """Documents of the index that cannot change because of their parts, with the reason."""
-    parts = Artifact.objects.filter(index=index, part_of__isnull=False)
+    parts = Artifact.objects.filter(index=index, part_of__isnull=False).order_by()
     refused: dict[UUID | None, StrataError] = {}
     if change.is_removal:
-        held = parts.filter(is_held=True).values_list("part_of", flat=True)
+        held = parts.filter(is_held=True).values_list("part_of", flat=True).distinct()
         refused |= {each: DocumentHeld("A file in it is under a legal hold.") for each in held}
     if not grant.sees_all_documents and (change.is_removal or change.title is None):
         hidden = parts.exclude(pk__in=parts.visible_to(grant).values("pk"))
-        hidden_ids = hidden.values_list("part_of", flat=True)
+        hidden_ids = hidden.values_list("part_of", flat=True).distinct()
         refused |= {each: HiddenParts(field="id") for each in hidden_ids}
     return refused

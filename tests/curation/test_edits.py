@@ -1,5 +1,6 @@
 """Edits of many documents: their preview, what they change, and how they are undone."""
 
+import tracemalloc
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -7,10 +8,12 @@ from uuid import uuid4
 import pytest
 from django.utils import timezone
 
-from access.grants import Scope
+from access.grants import EVERYTHING, Scope
 from audit.models import AuditRow
 from curation import edits, selecting
+from curation.changes import Change
 from curation.models import Edit, EditedDocument
+from curation.selecting import Selection, make_plan
 from documents.models import Artifact
 from documents.services import remove_artifact, update_artifact
 from indexing.models import Node
@@ -136,6 +139,26 @@ class TestPreview:
         answer = ask(client, f"{EDITS}preview", 400, match={}, set={"a": 1})
 
         assert "folder" in answer["fix"]
+
+    def test_does_not_hold_the_metadata_of_all_documents_at_once(self, monkeypatch):
+        monkeypatch.setattr(selecting, "READ_AT_ONCE", 5)
+        notes = [{"notes": f"{number:03}" * 30_000} for number in range(100)]
+        Artifact.objects.bulk_create(
+            [Artifact(index="plain", identity=each["notes"][:64], metadata=each) for each in notes],
+            batch_size=10,
+        )
+        size = sum(len(each["notes"]) for each in notes)
+        del notes
+
+        tracemalloc.start()
+        try:
+            plan = make_plan("plain", Selection(None), Change(fields={"a": 1}), EVERYTHING)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+
+        assert len(plan.ids) == 100
+        assert peak < size / 2
 
 
 class TestSelection:
