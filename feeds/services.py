@@ -44,12 +44,14 @@ def list_declared(index: Index) -> dict[str, dict[str, Any]]:
 
 def sync_feeds() -> None:
     """Make the rows those of the specs. A source that a spec no longer names keeps its rows and its
-    documents, and is not read; those of a removed index are deleted."""
+    documents, and is not read; those of a removed index are deleted, also if there is a new one of
+    the same name: it would never get what the earlier one had."""
     indexes = {each.pk: each for each in Index.objects.select_related("search_settings")}
     Feed.objects.exclude(index__in=indexes).delete()
     for name, index in indexes.items():
         declared = list_declared(index)
         feeds = Feed.objects.filter(index=name)
+        feeds.filter(created_at__lt=index.created_at).delete()  # those of an earlier index
         feeds.exclude(name__in=declared).filter(is_declared=True).update(is_declared=False)
         feeds.filter(name__in=declared, is_declared=False).update(is_declared=True)
         known = {feed.name: feed for feed in feeds}

@@ -13,6 +13,7 @@ from feeds import fetching, listing, services
 from feeds.exceptions import EntryGone, NothingToConfirm, SourcePaused, SourceUnavailable
 from feeds.models import Feed, FeedEntry
 from feeds.protocol import Fetched, Listed
+from indexing.models import Index
 from indexing.spec import FieldSpec
 from tests.clients import client_with_key
 from tests.factories import PARAGRAPHS, sync
@@ -557,6 +558,24 @@ class TestWorkers:
         run(feed)
 
         assert read_contents() == script.documents
+
+
+def test_sources_of_a_removed_index_are_forgotten(notes):
+    Index.objects.filter(pk="plain").delete()
+
+    services.sync_feeds()
+
+    assert not Feed.objects.exists()
+
+
+def test_an_index_that_was_removed_and_made_again_gets_its_documents_again(notes, script):
+    Artifact.objects.all().delete()
+    Index.objects.filter(pk="plain").update(created_at=timezone.now())
+
+    services.sync_feeds()
+    run(Feed.objects.get())
+
+    assert read_contents() == script.documents
 
 
 def test_a_text_with_the_id_of_a_document_is_another_one(script):
