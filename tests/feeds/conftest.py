@@ -58,3 +58,9 @@ def read_contents(index: str = "plain") -> dict[str, bytes]:
 
 def states(feed: Feed) -> dict[str, str]:
     return dict(feed.entries.values_list("path", "state"))
+
+
+@pytest.fixture
+def notes(script) -> Feed:
+    script.documents = {f"{number}.txt": f"Note {number}.".encode() for number in range(10)}
+    return run(make_feed())
