@@ -65,5 +65,6 @@ def page(browser: "Browser", service: Service, request: pytest.FixtureRequest) -
     yield page
     if request.session.testsfailed > failed_before:
         print(page.url, page.inner_text("body")[:2_000], sep="\n")
+    page.unroute_all(behavior="ignoreErrors")  # the page may ask for its state at any time
     context.close()
     assert complaints == []
