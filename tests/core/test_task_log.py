@@ -9,6 +9,12 @@ from celery.worker.strategy import logger as strategy
 REGULAR, OTHER = "documents.tasks.reconcile_documents", "documents.tasks.parse_documents"
 
 
+@pytest.fixture(autouse=True)
+def _heard(caplog: pytest.LogCaptureFixture) -> None:
+    """An embedded worker that another test has stopped lets Celery's worker say nothing."""
+    caplog.set_level(logging.NOTSET, "celery.worker")
+
+
 def say(level: int, name: str) -> None:
     """What Celery logs of a task that runs once."""
     context = {"id": "1", "name": name, "runtime": 0.1, "return_value": None}
