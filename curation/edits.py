@@ -7,6 +7,7 @@ one of ``documents.services``, in the transaction that notes it on the row.
 import logging
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -222,9 +223,9 @@ def _apply_batch(edit: Edit) -> bool:
     rows, has_more = _take_batch(edit, State.WAITING)
     for row in rows:
         if change.is_removal:
-            _attempt(row, lambda row=row: _remove(row, grant))  # type: ignore[misc]
+            _attempt(row, partial(_remove, row, grant))
         else:
-            _attempt(row, lambda row=row: _apply(row, change, grant))  # type: ignore[misc]
+            _attempt(row, partial(_apply, row, change, grant))
     return has_more
 
 
@@ -275,7 +276,7 @@ def _undo_batch(edit: Edit) -> bool:
         of_parts = Q(artifact__part_of=row.artifact_id, state=State.CHANGED)
         family = [row, *edit.documents.filter(of_parts).select_related("artifact")]
         done |= {each.pk for each in family}
-        _attempt(row, lambda family=family: _restore(family, edit.grant))  # type: ignore[misc]
+        _attempt(row, partial(_restore, family, edit.grant))
         if row.state == State.REFUSED:
             for part in family[1:]:
                 part.refuse(row.error or {})
