@@ -11,8 +11,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
-import pytest
 
+from tests.servers.production import missing
 from tests.serving import ROOT, free_port
 
 PATH = "/strata"
@@ -40,7 +40,7 @@ def nginx(
     path. ``scheme``: what nginx says the client used."""
     executable = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
     if executable is None:
-        pytest.skip("nginx is not on the PATH.")
+        missing("nginx is not on the PATH.")
     port = free_port()
     folder.mkdir(parents=True, exist_ok=True)
     temporary = "".join(

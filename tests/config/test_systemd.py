@@ -4,9 +4,8 @@ import shutil
 import subprocess
 from configparser import ConfigParser
 
-import pytest
-
 from config import gunicorn
+from tests.servers.production import missing
 from tests.serving import ROOT
 
 FILE = ROOT / "docs" / "strata.service"
@@ -36,7 +35,7 @@ def test_has_no_secret_and_no_right_to_write_elsewhere():
 
 def test_is_understood_by_systemd(tmp_path):
     if shutil.which("systemd-analyze") is None:
-        pytest.skip("systemd-analyze is not on the PATH.")
+        missing("systemd-analyze is not on the PATH.")
     copy = tmp_path / "strata.service"
     command = read_service()["ExecStart"].split()[0]
     text = FILE.read_text().replace(command, "/bin/true")

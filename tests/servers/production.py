@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import httpx
 import pytest
@@ -25,7 +25,7 @@ STOP_SECONDS = 120  # the current batch is finished first, even on a busy machin
 MANAGE_SECONDS = 300
 
 
-def missing(what: str) -> None:
+def missing(what: str) -> NoReturn:
     """Continuous integration must fail without servers; elsewhere they are optional."""
     if os.environ.get("CI"):
         pytest.fail(what)
